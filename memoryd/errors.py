@@ -1,0 +1,201 @@
+"""Everything that can go wrong, as one tree; each leaf exists because somebody catches it or prints it differently.
+
+    MemorydError
+    ├── UsageError                  wrong arguments (exit 2)
+    │   └── ConfigError             wrong settings (exit 2; `run`: 78)
+    ├── LeaseLost                   a holder's lease is gone: change nothing more
+    ├── StorageError                the ledger or the folder cannot be used
+    │   ├── DiskFull                no space or read-only: pause, spend nothing, look again later
+    │   ├── LedgerBusy              another process holds memoryd.lock
+    │   ├── LedgerTooNew            written by a newer memoryd (exit 2; `run`: 78)
+    │   └── LedgerCorrupt           SQLite says the file is damaged
+    ├── GitError                    git refused a command
+    │   └── GitMissing              there is no git program
+    ├── SourceError                 a session file cannot be used
+    │   ├── SessionVanished         it is no longer there
+    │   ├── SessionUnreadable       permission, input/output, or not a session at all
+    │   └── SessionWithoutItems     it has bytes but nothing in it was understood
+    ├── BudgetSpent                 a cap of ours would be passed: not sent
+    ├── ModelError                  what a model endpoint can do wrong
+    │   ├── ModelUnavailable        a later try may work, and costs no attempt
+    │   │   ├── RateLimited         429, or a usage-limit sentence in a 200
+    │   │   ├── Overloaded          5xx, 529
+    │   │   ├── Unreachable         no connection, time-out, broken transfer
+    │   │   ├── AuthRefused         401, 403: the key
+    │   │   └── UnknownModel        404: the model or the path
+    │   ├── ContextOverflow         the input is too long for the model
+    │   ├── StructureUnsupported    a 4xx that names the structured-output parameter
+    │   ├── RequestRefused          any other 4xx
+    │   └── BadReply                an answer arrived, and it is no answer
+    │       ├── MalformedReply      not the JSON that was asked for
+    │       ├── TruncatedReply      cut at the output limit
+    │       └── RefusedReply        the model declined
+    └── ResultRejected              a consolidation that acceptance turned down
+"""
+
+
+class MemorydError(Exception):
+    """Base of every error that memoryd raises on purpose.
+
+    `message` says what was attempted, on what, and why it failed; `remedy` says what to do about it.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+
+class UsageError(MemorydError):
+    """Wrong arguments on the command line."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A setting is wrong; the message names the file or variable, the key, and never a secret's value."""
+
+
+class LeaseLost(MemorydError):
+    """The lease is no longer ours: stop the work and write nothing."""
+
+
+class StorageError(MemorydError):
+    """The ledger or the memory folder cannot be read or written."""
+
+
+class DiskFull(StorageError):
+    """No space left, or a read-only file system."""
+
+
+class LedgerBusy(StorageError):
+    """Another process holds memoryd.lock. `pid` is its process id, or None when unknown."""
+
+    def __init__(self, message: str, *, remedy: str = "", pid: int | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.pid = pid
+
+
+class LedgerTooNew(StorageError):
+    """The ledger was written by a newer version of memoryd."""
+
+    exit_code = 2
+
+
+class LedgerCorrupt(StorageError):
+    """SQLite says that the ledger is damaged or not a database."""
+
+
+class GitError(MemorydError):
+    """git refused a command."""
+
+
+class GitMissing(GitError):
+    """There is no usable git program on PATH."""
+
+
+class SourceError(MemorydError):
+    """A session file cannot be used."""
+
+
+class SessionVanished(SourceError):
+    """The session file is no longer there."""
+
+
+class SessionUnreadable(SourceError):
+    """The session file cannot be read, or is not a session."""
+
+
+class SessionWithoutItems(SourceError):
+    """The session file has bytes, but nothing in it was understood."""
+
+
+class BudgetSpent(MemorydError):
+    """A cap of ours would be passed by this request, so it was not sent.
+
+    `retry_at` is the instant (epoch seconds) from which the cap allows requests again, None when only a person can
+    change that.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", retry_at: float | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retry_at = retry_at
+
+
+class ModelError(MemorydError):
+    """Base of what a model endpoint can do wrong. `status` is the HTTP status, None when there was none."""
+
+    def __init__(self, message: str, *, remedy: str = "", status: int | None = None) -> None:
+        super().__init__(message, remedy=remedy)
+        self.status = status
+
+
+class ModelUnavailable(ModelError):
+    """A later try may work; costs no attempt. `retry_after` is in seconds, None when the server did not say."""
+
+    def __init__(
+        self, message: str, *, remedy: str = "", status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, remedy=remedy, status=status)
+        self.retry_after = retry_after
+
+
+class RateLimited(ModelUnavailable):
+    """429, or a usage-limit sentence inside a 200."""
+
+
+class Overloaded(ModelUnavailable):
+    """5xx and 529."""
+
+
+class Unreachable(ModelUnavailable):
+    """No connection, a time-out, or a transfer that broke off."""
+
+
+class AuthRefused(ModelUnavailable):
+    """401 or 403: the key is missing, wrong or not allowed."""
+
+
+class UnknownModel(ModelUnavailable):
+    """404: the endpoint does not know the model or the path."""
+
+
+class ContextOverflow(ModelError):
+    """The input is too long for the model."""
+
+
+class StructureUnsupported(ModelError):
+    """A 4xx that names the structured-output parameter."""
+
+
+class RequestRefused(ModelError):
+    """Any other 4xx."""
+
+
+class BadReply(ModelError):
+    """An answer arrived, and it is no answer."""
+
+
+class MalformedReply(BadReply):
+    """Not the JSON that was asked for."""
+
+
+class TruncatedReply(BadReply):
+    """Cut at the output limit."""
+
+
+class RefusedReply(BadReply):
+    """The model declined."""
+
+
+class ResultRejected(MemorydError):
+    """A consolidation that acceptance turned down; `complaints` says why, a sentence each."""
+
+    def __init__(self, message: str, *, remedy: str = "", complaints: tuple[str, ...] = ()) -> None:
+        super().__init__(message, remedy=remedy)
+        self.complaints = complaints
