@@ -1,0 +1,71 @@
+"""Text as bytes that have to fit: cutting, estimating, and the marker around what memoryd injects into sessions.
+
+Sizes are bytes of UTF-8, because that is what files and requests hold; a cut never splits a character.
+"""
+
+MARKER_OPEN = "<memoryd_memory>"
+MARKER_CLOSE = "</memoryd_memory>"
+
+ELLIPSIS = "…"
+BYTES_PER_TOKEN = 3.0
+"""Assumed until a model's own usage has taught the ratio: low, so that an estimate errs on the long side."""
+
+
+def byte_length(text: str) -> int:
+    """Return the size of `text` in UTF-8; a lone surrogate (JSON may hold one) counts as three bytes."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def truncate_bytes(text: str, limit: int) -> str:
+    """Return the longest beginning of `text` that takes at most `limit` bytes and ends on a character boundary."""
+    if limit <= 0:
+        return ""
+    if len(text) * 4 <= limit or byte_length(text) <= limit:
+        return text
+    return _decode(text[:limit].encode("utf-8", "surrogatepass")[:limit])
+
+
+def truncate_middle(text: str, limit_bytes: int, mark: str) -> str:
+    """Keep both ends of `text` with `mark` between them, all in at most `limit_bytes`; a text that fits is untouched.
+
+    What no longer fits beside the mark goes half to the beginning and half to the end. A limit below the mark's own
+    size leaves the beginning of the mark.
+    """
+    if byte_length(text) <= limit_bytes:
+        return text
+    room = limit_bytes - byte_length(mark)
+    if room <= 0:
+        return truncate_bytes(mark, limit_bytes)
+    head = truncate_bytes(text, room - room // 2)
+    return head + mark + _last_bytes(text, room // 2)
+
+
+def estimate_tokens(n_bytes: int, bytes_per_token: float = BYTES_PER_TOKEN) -> int:
+    """Return how many tokens `n_bytes` of text are expected to be, rounded up."""
+    return -int(-n_bytes // bytes_per_token)
+
+
+def first_line(text: str, limit: int) -> str:
+    """Return the first line of `text` that is not blank, white space collapsed, at most `limit` characters."""
+    line = next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= limit else line[: max(0, limit - 1)].rstrip() + ELLIPSIS[: max(0, limit)]
+
+
+def _last_bytes(text: str, limit: int) -> str:
+    if limit <= 0:
+        return ""
+    raw = text[-limit:].encode("utf-8", "surrogatepass")[-limit:]
+    start = next((index for index, byte in enumerate(raw[:4]) if byte & 0xC0 != 0x80), len(raw))
+    return raw[start:].decode("utf-8", "surrogatepass")
+
+
+def _decode(raw: bytes) -> str:
+    """Decode `raw`, giving up the incomplete character that a cut may have left at its end."""
+    end = len(raw)
+    for back in range(1, min(4, end) + 1):
+        byte = raw[end - back]
+        if byte & 0xC0 != 0x80:
+            needed = 1 if byte < 0x80 else 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            end -= back if needed > back else 0
+            break
+    return raw[:end].decode("utf-8", "surrogatepass")
