@@ -1,0 +1,124 @@
+"""The values that every reader of sessions gives out, whatever the agent: files, heads, tails, items, limits, citations."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from memoryd.sources.citations import CitationEntry
+
+
+class ItemKind(StrEnum):
+    """Who or what an item comes from; evidence is budgeted by it."""
+
+    HUMAN = "human"
+    ASSISTANT_FINAL = "assistant_final"
+    ASSISTANT_COMMENTARY = "assistant_commentary"
+    OTHER_AGENT = "other_agent"
+    HARNESS_CONTEXT = "harness_context"
+    TOOL_CALL = "tool_call"
+    TOOL_OUTPUT = "tool_output"
+
+
+class SessionKind(StrEnum):
+    """Who drove a session; only interactive ones are remembered unless the settings say more."""
+
+    INTERACTIVE = "interactive"
+    NONINTERACTIVE = "noninteractive"
+    SUBAGENT = "subagent"
+    MEMORY_RUN = "memory_run"
+
+
+class MemoryMode(StrEnum):
+    """What the agent itself says about remembering a session."""
+
+    ENABLED = "enabled"
+    DISABLED = "disabled"
+    POLLUTED = "polluted"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that was said or done.
+
+    `ordinal` is the record's own ordinal when it has one, else the 0-based index of its line; `at` is epoch seconds.
+    A tool call's `text` is its readable command or arguments, for a shell the command line as a person would type it.
+    `external` marks content from outside the machine: web search, MCP, tool search.
+    """
+
+    kind: ItemKind
+    text: str
+    ordinal: int
+    at: float | None = None
+    cwd: str | None = None
+    tool: str | None = None
+    call_id: str | None = None
+    exit_code: int | None = None
+    external: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A session's file as a directory listing shows it, without opening it; size in bytes on disk."""
+
+    agent: str
+    path: Path
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHead:
+    """What the beginning of a session says about it; `started_at` is epoch seconds."""
+
+    thread_id: str
+    agent: str
+    kind: SessionKind
+    cwd: str | None
+    git_branch: str | None
+    parent_id: str | None
+    started_at: int | None
+    memory_mode: MemoryMode
+    ephemeral: bool = False
+    originator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTail:
+    """What the end of a session says about it.
+
+    `last_record_at` is epoch seconds, the file's mtime only where the format has no times; `record_bytes` counts
+    decompressed bytes; `memory_mode` is None when the end does not speak of it.
+    """
+
+    last_record_at: int
+    record_bytes: int
+    memory_mode: MemoryMode | None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitWindow:
+    """One rate-limit window; `resets_at` is epoch seconds, None when the record does not say."""
+
+    used_percent: float
+    window_minutes: int | None
+    resets_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """A rate-limit snapshot that the agent recorded at `seen_at`; `reached` names the limit that was hit, if one was."""
+
+    seen_at: float | None
+    limit_id: str | None
+    windows: tuple[LimitWindow, ...]
+    reached: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CitationSeen:
+    """A message that cites memory; `message_key` is the message's own id, else a hash of its text and time."""
+
+    message_key: str
+    at: float | None
+    entries: tuple[CitationEntry, ...]
+    thread_ids: tuple[str, ...]

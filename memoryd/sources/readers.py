@@ -1,0 +1,5 @@
+"""The table of readers: one entry per agent whose sessions can be read."""
+
+from memoryd.sources.reader import SessionReader
+
+READERS: dict[str, SessionReader] = {}
