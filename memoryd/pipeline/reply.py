@@ -1,0 +1,150 @@
+"""The stage-1 reply: its value, its strict schema, and the one parser that decides whether an answer is one.
+
+A model may wrap the object in fences, prose, its own thoughts or a JSON string: that is salvaged. What it may not do is
+change the meaning: anything that is not the schema raises MalformedReply, and so never deletes or replaces a memory (I8).
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from memoryd.errors import MalformedReply
+
+MAX_RAW_MEMORY_BYTES: Final = 256 * 1024
+"""Far above any honest raw memory; a model in a loop writes more."""
+
+MAX_CANDIDATES: Final = 64
+"""Braces at which an object is looked for in prose: enough for any reply, and a bound on hostile ones."""
+
+STAGE1_SCHEMA: Final[dict[str, object]] = {
+    "type": "object",
+    "properties": {
+        "rollout_summary": {"type": "string"},
+        "rollout_slug": {"type": ["string", "null"]},
+        "raw_memory": {"type": "string"},
+    },
+    "required": ["rollout_summary", "rollout_slug", "raw_memory"],
+    "additionalProperties": False,
+}
+"""The strict JSON schema of FORMATS section 4, as it is sent to a model."""
+
+_THOUGHTS = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
+_REMEDY = "the session is tried again; if it keeps happening, choose a model that keeps to a JSON schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage1Reply:
+    """What one session taught: `raw_memory` and `rollout_summary` as FORMATS section 4, both empty for nothing."""
+
+    raw_memory: str
+    rollout_summary: str
+    rollout_slug: str | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to remember."""
+        return not self.raw_memory and not self.rollout_summary
+
+
+NOTHING: Final = Stage1Reply(raw_memory="", rollout_summary="", rollout_slug=None)
+"""The valid answer of a session that taught nothing."""
+
+
+def parse_reply(text: str) -> Stage1Reply:
+    """Read a model's answer as a stage-1 reply.
+
+    Raises MalformedReply, and nothing else, when it is not exactly the schema after unwrapping; extra keys are dropped,
+    a missing slug is null, blank strings count as empty.
+    """
+    fields = _unwrap(text)
+    if fields is None:
+        raise _malformed("it holds no JSON object" if text.strip() else "it is blank")
+    summary = _required_text(fields, "rollout_summary")
+    raw_memory = _required_text(fields, "raw_memory")
+    slug = _slug(fields.get("rollout_slug"))
+    if not summary and not raw_memory:
+        return NOTHING
+    if not summary or not raw_memory:
+        blank = "raw_memory" if summary else "rollout_summary"
+        raise _malformed(f"`{blank}` is blank while the other text is not")
+    return Stage1Reply(raw_memory=raw_memory, rollout_summary=summary, rollout_slug=slug)
+
+
+def _unwrap(text: str) -> dict[str, object] | None:
+    """Find the one object: the whole text, a fence's inside, or an object within prose, in this order."""
+    bare = _THOUGHTS.sub("", text, count=1).strip().removeprefix("\ufeff")
+    for candidate in (bare, *_FENCE.findall(bare)):
+        whole = _loads(candidate)
+        if isinstance(whole, str):
+            whole = _loads(_FENCE.sub(r"\1", whole))
+        if isinstance(whole, dict):
+            return whole
+    found = list(_objects_within(bare))
+    fitting = [fields for fields in found if "raw_memory" in fields and "rollout_summary" in fields]
+    if len(fitting) > 1:
+        raise _malformed(f"it holds {len(fitting)} replies instead of one")
+    return (fitting or found or [None])[0]
+
+
+def _objects_within(text: str) -> Iterator[dict[str, object]]:
+    """Yield the outermost JSON objects that stand in prose."""
+    decoder = json.JSONDecoder()
+    position = 0
+    for _ in range(MAX_CANDIDATES):
+        position = text.find("{", position)
+        if position < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            position += 1
+            continue
+        position = end
+        if isinstance(value, dict):
+            yield value
+
+
+def _loads(text: str) -> object:
+    """Parse JSON, None when it is none; nesting bombs and oversized numbers are none either."""
+    try:
+        parsed: object = json.loads(text.strip())
+    except (ValueError, RecursionError):
+        return None
+    return parsed
+
+
+def _required_text(fields: dict[str, object], name: str) -> str:
+    if name not in fields:
+        raise _malformed(f"`{name}` is missing")
+    value = fields[name]
+    if not isinstance(value, str):
+        raise _malformed(f"`{name}` is {_kind(value)} instead of a string")
+    kept = _without_surrogates(value).strip()
+    if name == "raw_memory" and len(kept.encode()) > MAX_RAW_MEMORY_BYTES:
+        raise _malformed(f"`raw_memory` is larger than {MAX_RAW_MEMORY_BYTES // 1024} KiB")
+    return kept
+
+
+def _slug(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise _malformed(f"`rollout_slug` is {_kind(value)} instead of a string or null")
+    return _without_surrogates(value).strip() or None
+
+
+def _without_surrogates(text: str) -> str:
+    """JSON can escape lone surrogates, which no file and no database can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _kind(value: object) -> str:
+    names = {dict: "an object", list: "a list", bool: "a boolean", int: "a number", float: "a number"}
+    return names.get(type(value), "null")
+
+
+def _malformed(what: str) -> MalformedReply:
+    return MalformedReply(f"the model's answer is not a stage-1 reply: {what}", remedy=_REMEDY)
