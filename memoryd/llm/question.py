@@ -63,7 +63,7 @@ class UserTurn:
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """What the model said before; `raw` holds the wire items of its answer, so that they can be sent back faithfully."""
+    """What the model said before; `raw` holds the wire items of its answer, so that they can be sent back unchanged."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()

@@ -53,7 +53,7 @@ class RequestOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestResult:
-    """How a reserved request ended. `usage` and `cost` are None when nobody knows: the reserved estimate then stands."""
+    """How a reserved request ended. `usage` and `cost` are None when nobody knows: then the estimate stands."""
 
     outcome: RequestOutcome
     usage: Usage | None
