@@ -1,0 +1,82 @@
+"""Where everything of one memoryd home lies, and the names of the memory folder's own files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from memoryd.workspace.files import translated
+
+MEMORY_FILE: Final = "MEMORY.md"
+SUMMARY_FILE: Final = "memory_summary.md"
+SKILLS: Final = "skills"
+ROLLOUT_SUMMARIES: Final = "rollout_summaries"
+RAW_MEMORIES: Final = "raw_memories.md"
+EXTENSIONS: Final = "extensions"
+DIFF_FILE: Final = "phase2_workspace_diff.md"
+AD_HOC_INSTRUCTIONS: Final = f"{EXTENSIONS}/ad_hoc/instructions.md"
+AD_HOC_NOTES: Final = f"{EXTENSIONS}/ad_hoc/notes"
+
+ALWAYS_THERE: Final = (MEMORY_FILE, SUMMARY_FILE)
+"""The two files that agents read: once written they exist for good; published last, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """One MEMORYD_HOME: the only folder that memoryd writes."""
+
+    path: Path
+
+    @property
+    def config_file(self) -> Path:
+        """The user's settings."""
+        return self.path / "config.toml"
+
+    @property
+    def ledger_file(self) -> Path:
+        """Jobs, stage-1 outputs and their companions."""
+        return self.path / "ledger.sqlite3"
+
+    @property
+    def memories(self) -> Path:
+        """The memory folder, which a person reads and edits."""
+        return self.path / "memories"
+
+    @property
+    def git_dir(self) -> Path:
+        """The history of the memory folder."""
+        return self.memories / ".git"
+
+    @property
+    def staging(self) -> Path:
+        """Consolidations in progress."""
+        return self.path / "staging"
+
+    @property
+    def recall(self) -> Path:
+        """Ready-made summaries per project."""
+        return self.path / "recall"
+
+    @property
+    def bin(self) -> Path:
+        """The hook's runner."""
+        return self.path / "bin"
+
+    @property
+    def lock_file(self) -> Path:
+        """Held by the process that may write."""
+        return self.path / "memoryd.lock"
+
+    @property
+    def socket(self) -> Path:
+        """The daemon's control socket."""
+        return self.path / "memoryd.sock"
+
+
+def prepare(home: Home) -> None:
+    """Make the home's folders that are missing, 0700; what exists keeps its mode.
+
+    Raises StorageError (DiskFull) where a folder cannot be made, for instance because a file is in its place.
+    """
+    for folder in (home.path, home.memories, home.staging, home.recall, home.bin):
+        with translated("make the folder", folder, remedy="free the name, or choose another place with --home"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
