@@ -1,4 +1,4 @@
-"""Which paths the agent may name at all, and which it may write: rules over the string alone, before any file is touched."""
+"""Which paths the agent may name, and which it may write: rules over the string, before any file is touched."""
 
 import re
 import unicodedata
