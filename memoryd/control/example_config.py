@@ -1,0 +1,67 @@
+"""Writes config.example.toml from the sections of the settings, so that the two cannot drift apart."""
+
+import json
+import textwrap
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from memoryd.config import Provider, Seconds, Settings
+
+PRESETS: dict[str, dict[str, object]] = {
+    "openai": {"kind": "openai", "base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"},
+    "ollama": {"kind": "openai-chat", "base_url": "http://127.0.0.1:11434/v1", "timeout": "10m"},
+    "lmstudio": {"kind": "openai-chat", "base_url": "http://127.0.0.1:1234/v1", "timeout": "10m"},
+    "vllm": {"kind": "openai-chat", "base_url": "http://127.0.0.1:8000/v1", "timeout": "10m"},
+    "llamacpp": {"kind": "openai-chat", "base_url": "http://127.0.0.1:8080/v1", "timeout": "10m"},
+    "openrouter": {
+        "kind": "openai-chat",
+        "base_url": "https://openrouter.ai/api/v1",
+        "api_key_env": "OPENROUTER_API_KEY",
+    },
+    "offline": {"kind": "offline"},
+}
+HEAD = """\
+# Settings of memoryd: every key, what it means, and its default. Copy what you change to ~/.memoryd/config.toml.
+# Each key is also an environment variable: `model` of [extract] is MEMORYD_EXTRACT__MODEL; lists are JSON, or parted
+# by commas. Flags win over variables, variables over the file. Durations: "500ms", "90s", "2m", "6h", "10d", "1w".
+"""
+
+
+def example_toml() -> str:
+    """Return the file: every key with its reason and its default, commented out by `#` alone (prose by `# `)."""
+    lines = HEAD.splitlines()
+    for section, found in Settings.model_fields.items():
+        if section == "providers":
+            lines += _example_providers()
+        elif isinstance(found.annotation, type) and issubclass(found.annotation, BaseModel):
+            lines += ["", f"# {found.annotation.__doc__}", f"[{section}]"]
+            for key, about in found.annotation.model_fields.items():
+                lines += [*_prose(about.description or ""), f"#{key} = {_toml(about)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _example_providers() -> Iterator[str]:
+    yield from (
+        "",
+        "# Where models answer: [providers.NAME], as many as you like. Without one, memoryd writes offline.",
+    )
+    for key, about in Provider.model_fields.items():
+        yield from _prose(f"{key}: {about.description}")
+    for name, preset in PRESETS.items():
+        yield from ("", f"#[providers.{name}]")
+        yield from (f"#{key} = {json.dumps(value)}" for key, value in preset.items())
+
+
+def _prose(text: str) -> list[str]:
+    return textwrap.wrap(text, width=110, initial_indent="# ", subsequent_indent="# ")
+
+
+def _toml(about: FieldInfo) -> str:
+    value = about.examples[0] if about.examples else about.default
+    if isinstance(value, Seconds):
+        return json.dumps(value.text)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 10_000:
+        return f"{value:_}"
+    return json.dumps(value)

@@ -1,0 +1,394 @@
+"""The sections of the settings: every key with its unit, its limits, its default and the reason for it.
+
+Values only; nothing here reads a file or the environment (config.py does). A validator's complaint never repeats the
+value, which may be a secret in the wrong place.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from contextvars import ContextVar
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+
+AGENTS = ("codex", "claude", "opencode", "gemini", "qwen", "copilot", "generic")
+USER_HOME: ContextVar[Path | None] = ContextVar("USER_HOME", default=None)  # what a leading ~ means; set by config.load
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
+_LONGEST_SECONDS = 3650 * 86_400.0
+
+
+class Seconds(float):
+    """A length of time that has been read already; `text` is how it was written, such as "6h"."""
+
+    text = ""
+
+
+def read_duration(value: object, *, least: float = 0.0) -> Seconds:
+    """Turn "6h", "1.5h", "10d", "90s", "2m" or "500ms" into seconds. Raises ValueError in a person's words."""
+    if isinstance(value, str) and (match := re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*(ms|s|m|h|d|w)\s*", value)):
+        seconds = Seconds(float(match[1]) * _UNITS[match[2]])
+        seconds.text = value.strip()
+    elif isinstance(value, Seconds):
+        seconds = value
+    else:
+        raise ValueError('write a number and its unit (ms, s, m, h, d, w) in quotes, such as "90s", "6h" or "10d"')
+    if not least <= seconds <= _LONGEST_SECONDS:
+        raise ValueError(f"must be at least {duration_text(least)} and at most {duration_text(_LONGEST_SECONDS)}")
+    return seconds
+
+
+def duration_text(seconds: float) -> str:
+    """Write seconds as settings do, in the largest unit up to days that divides them: 21600 is "6h"."""
+    for unit in ("d", "h", "m", "s"):
+        if seconds >= _UNITS[unit] and seconds % _UNITS[unit] == 0:
+            return f"{int(seconds // _UNITS[unit])}{unit}"
+    return f"{seconds * 1000:.6g}ms" if seconds else "0s"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return "; the nearest known one is X", or "" when nothing is known."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.0)
+    return f"; the nearest known one is {close[0]}" if close else ""
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+def _expand(value: object) -> object:
+    """Replace a leading ~ by the home of the user whose settings are read."""
+    home = USER_HOME.get()
+    if isinstance(value, str) and home is not None and (value == "~" or value.startswith("~/")):
+        return f"{home}{value[1:]}"
+    return value
+
+
+def _sound(value: str) -> str:
+    if not value.strip() or "\0" in value:
+        raise ValueError("must not be empty")
+    return value
+
+
+def _absolute(value: Path) -> Path:
+    if not value.is_absolute() or "\0" in str(value):
+        raise ValueError("must be an absolute path, or begin with ~/")
+    return value
+
+
+def _pattern(value: str) -> str:
+    try:
+        matches_nothing = re.compile(value).search("") is not None
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error.msg}") from None
+    if matches_nothing:
+        raise ValueError("matches the empty text, so it would redact between all letters")
+    return value
+
+
+def _word(value: str, *, form: str, called: str) -> str:
+    if re.fullmatch(form, value) is None:
+        raise ValueError(f"must be {called}")
+    return value
+
+
+def _agent(value: str) -> str:
+    if value not in AGENTS:
+        raise ValueError(f"is no agent that memoryd knows{nearest(value, AGENTS)}; known are {', '.join(AGENTS)}")
+    return value
+
+
+def _base_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        sound = False
+    if not sound or re.search(r"\s", value):
+        raise ValueError("must be an http:// or https:// address")
+    if "@" in parts.netloc:
+        raise ValueError("must not hold a user name or password; keys come from api_key_env or api_key_file")
+    if parts.query or parts.fragment:
+        raise ValueError("must not hold a query (?...) or a fragment (#...)")
+    return value.rstrip("/")
+
+
+_AS_WRITTEN = PlainSerializer(duration_text, when_used="json")
+_NAMED = partial(_word, form=r"[a-z0-9]+([_-][a-z0-9]+)*", called="a name of lower-case letters, digits, - and _")
+_TAGGED = partial(_word, form=r"[A-Za-z][A-Za-z0-9_-]*", called="the name of a tag, without < and >")
+_WEIGHED = partial(_word, form=r"[a-z]{0,16}", called='one lower-case word such as "low", or empty')
+_EXPORTED = partial(_word, form=r"[A-Z_][A-Z0-9_]*", called="the name of a variable in capitals, never the key itself")
+
+Wait = Annotated[float, BeforeValidator(read_duration), _AS_WRITTEN]
+Interval = Annotated[float, BeforeValidator(partial(read_duration, least=1.0)), _AS_WRITTEN]
+LeaseTime = Annotated[float, BeforeValidator(partial(read_duration, least=2.0)), _AS_WRITTEN]
+Count = Annotated[int, BeforeValidator(_number), Field(ge=1)]
+Percent = Annotated[float, BeforeValidator(_number), Field(ge=0, le=100, allow_inf_nan=False)]
+Dollars = Annotated[float, BeforeValidator(_number), Field(ge=0, allow_inf_nan=False)]
+Folder = Annotated[Path, BeforeValidator(_expand), AfterValidator(_absolute)]
+Glob = Annotated[str, BeforeValidator(_expand), AfterValidator(_sound)]
+Pattern = Annotated[str, AfterValidator(_sound), AfterValidator(_pattern)]
+Word = Annotated[str, AfterValidator(_sound)]
+Agent = Annotated[str, AfterValidator(_agent)]
+BaseUrl = Annotated[str, AfterValidator(_base_url)]
+Tag = Annotated[str, AfterValidator(_TAGGED)]
+Effort = Annotated[str, AfterValidator(_WEIGHED)]
+VariableName = Annotated[str, AfterValidator(_EXPORTED)]
+ProviderName = Annotated[str, AfterValidator(_NAMED)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, validate_default=True)
+
+
+class Sources(_Section):
+    """Whose sessions are read."""
+
+    agents: tuple[Agent, ...] = Field(
+        default=(),
+        description="Agents whose sessions are read. None until one is named; `memoryd init` writes those it found.",
+    )
+    roots: dict[Agent, tuple[Folder, ...]] = Field(
+        default={},
+        description="Homes of an agent in place of its usual one (~/.codex), a list of folders for each agent.",
+    )
+    exclude_cwd: tuple[Glob, ...] = Field(
+        default=(), description="Globs; sessions that ran in a matching folder are never read. Empty: none is left out."
+    )
+    include_noninteractive: bool = Field(
+        default=False, description="Read scripted runs too. Off: they hold instructions of programs, not of the person."
+    )
+
+
+class Discover(_Section):
+    """When a session is due."""
+
+    min_idle: Wait = Field(
+        default=read_duration("6h"),
+        description="A session must rest this long first, so that a whole piece of work is read once.",
+    )
+    max_age: Wait = Field(
+        default=read_duration("10d"),
+        description="Older sessions are left alone: what they taught is mostly stale by then.",
+    )
+    scan_interval: Interval = Field(
+        default=read_duration("60s"),
+        description="Between two looks at the folders that change; a look costs a few stats.",
+    )
+    full_scan_interval: Interval = Field(
+        default=read_duration("30m"), description="Between two looks at every folder, which finds what hints missed."
+    )
+
+    @model_validator(mode="after")
+    def _can_be_due(self) -> "Discover":
+        if self.max_age <= self.min_idle:
+            raise ValueError("max_age must be longer than min_idle, or no session is ever due")
+        return self
+
+
+class ProviderKind(StrEnum):
+    """How a provider is spoken to."""
+
+    OPENAI = "openai"
+    OPENAI_CHAT = "openai-chat"
+    ANTHROPIC = "anthropic"
+    COMMAND = "command"
+    OFFLINE = "offline"
+
+
+_KIND_DEFAULTS: dict[str, dict[str, str]] = {
+    ProviderKind.OPENAI: {"base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"},
+    ProviderKind.ANTHROPIC: {"base_url": "https://api.anthropic.com", "api_key_env": "ANTHROPIC_API_KEY"},
+}
+
+
+class Prices(_Section):
+    """US dollars per million tokens."""
+
+    input: Dollars = Field(default=0.0, description="Input that was not cached.")
+    cached: Dollars = Field(default=0.0, description="Input that the provider had cached.")
+    output: Dollars = Field(default=0.0, description="Output, reasoning included.")
+
+
+class Provider(_Section):
+    """One place where a model answers."""
+
+    kind: ProviderKind = Field(
+        description="openai (Responses), openai-chat (compatible servers), anthropic, command, offline."
+    )
+    base_url: BaseUrl | None = Field(
+        default=None, description="Address as the provider's SDK takes it: openai with /v1, anthropic without."
+    )
+    api_key_env: VariableName | None = Field(
+        default=None, description="Name of the variable that holds the key; never the key itself."
+    )
+    api_key_file: Folder | None = Field(
+        default=None, description="File that holds the key, mode 0600; wins over api_key_env."
+    )
+    timeout: Interval = Field(
+        default=read_duration("120s"), description="Longest wait for one answer; slow local models need more."
+    )
+    context_window: Count | None = Field(
+        default=None, description="The model's window in tokens; unset: 150,000 of input are taken as safe."
+    )
+    prices: Prices = Field(
+        default=Prices(),
+        description="{input, cached, output} in US dollars per million tokens; 0: cost is not known and not counted.",
+    )
+    command: tuple[Word, ...] = Field(
+        default=(), description="Kind command only: program and arguments of a local agent."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in(cls, data: object) -> object:
+        """Give a kind's own address and key variable, but never send its key to another address."""
+        if not isinstance(data, dict):
+            return data
+        known = _KIND_DEFAULTS.get(str(data.get("kind")), {})
+        return {**known, **data} if data.get("base_url", known.get("base_url")) == known.get("base_url") else data
+
+    @model_validator(mode="after")
+    def _complete(self) -> "Provider":
+        if self.kind is ProviderKind.OPENAI_CHAT and self.base_url is None:
+            raise ValueError("kind openai-chat needs a base_url")
+        if (self.kind is ProviderKind.COMMAND) != bool(self.command):
+            raise ValueError("kind command needs command = [program, ...], and no other kind takes it")
+        return self
+
+
+class Extract(_Section):
+    """Stage 1: what one session taught."""
+
+    provider: ProviderName | None = Field(
+        default=None, examples=["openai"], description="Name of a provider; unset: the only one there is, else offline."
+    )
+    model: Word | None = Field(
+        default=None, examples=["name-of-a-model"], description="Model to ask. No default: it is your money."
+    )
+    effort: Effort = Field(
+        default="low", description='Reasoning effort; "low" suffices to read one session. "": none is asked for.'
+    )
+    concurrency: Count = Field(
+        default=2, le=64, description="Sessions read at once; two keep a limit of the provider in sight."
+    )
+    max_input_tokens: Count | None = Field(
+        default=None, examples=[150_000], description="Cap of one request's input; unset: 70 % of the window."
+    )
+    disable_on_external_context: bool = Field(
+        default=False,
+        description="Forget sessions that used web search or MCP. Off: most of them teach something of one's own.",
+    )
+
+
+class Consolidate(_Section):
+    """Stage 2: the memory folder is rewritten."""
+
+    provider: ProviderName | None = Field(
+        default=None, examples=["openai"], description="Name of a provider; unset: the only one there is, else offline."
+    )
+    model: Word | None = Field(
+        default=None, examples=["name-of-a-model"], description="Model to ask. No default: it is your money."
+    )
+    effort: Effort = Field(
+        default="medium",
+        description='Reasoning effort; merging needs more thought than reading. "": none is asked for.',
+    )
+    max_raw_memories: Count = Field(
+        default=256, description="Sessions behind the memory at once; more do not fit one run."
+    )
+    max_unused: Wait = Field(
+        default=read_duration("30d"), description="What was not cited for so long leaves the memory."
+    )
+    debounce: Wait = Field(
+        default=read_duration("2m"), description="Wait for further sessions, so that several make one run."
+    )
+    min_interval: Wait = Field(
+        default=read_duration("30m"), description="Least time between two runs, which cost most of all."
+    )
+    max_requests: Count = Field(default=60, description="Requests of one run; a good run takes about twenty.")
+    max_duration: Interval = Field(default=read_duration("20m"), description="Longest run.")
+    max_tokens: Count = Field(default=2_000_000, description="Tokens of one run, input and output.")
+    extension_retention: Wait = Field(
+        default=read_duration("7d"), description="Resources of extensions older than this are removed."
+    )
+    review: Literal["auto", "manual"] = Field(
+        default="auto", description="manual: a person accepts each rewrite. auto: acceptance checks suffice."
+    )
+
+
+class LedgerSettings(_Section):
+    """Jobs: leases and retries."""
+
+    lease: LeaseTime = Field(
+        default=read_duration("180s"),
+        description="A job whose holder was silent so long is taken over; renewed at a third of it.",
+    )
+    max_attempts: Count = Field(default=3, description="Errors after which a job waits for `memoryd jobs retry`.")
+    retry_base: Wait = Field(default=read_duration("60s"), description="First wait after an error; doubles each time.")
+    retry_cap: Wait = Field(default=read_duration("6h"), description="Longest wait between tries.")
+
+    @model_validator(mode="after")
+    def _cap_above_base(self) -> "LedgerSettings":
+        if self.retry_cap < self.retry_base:
+            raise ValueError("retry_cap must not be shorter than retry_base")
+        return self
+
+
+class Limits(_Section):
+    """What may be spent."""
+
+    min_remaining_percent: Percent = Field(
+        default=25.0, description="Part of the provider's quota, in percent, that is left to the person."
+    )
+    requests_per_day: Count = Field(default=500, description="Requests per UTC day, all providers.")
+    tokens_per_day: Count = Field(default=5_000_000, description="Tokens per UTC day, input and output.")
+    cost_per_day: Dollars = Field(
+        default=0.0, description="US dollars per UTC day; 0: off, since prices are not known by default."
+    )
+    backfill: Literal["ask", "recent", "all"] = Field(
+        default="ask",
+        description="Sessions older than the first start: ask first, take those within max_age, or take all.",
+    )
+
+
+class Recall(_Section):
+    """What agents are given."""
+
+    max_tokens: Count = Field(
+        default=2500, description="Tokens injected at the start of a session; agents search for the rest."
+    )
+    scope: Literal["project", "all", "off"] = Field(
+        default="project", description="project: global entries and those of the current project."
+    )
+    exclude_cwd: tuple[Glob, ...] = Field(
+        default=(), description="Globs; agents in a matching folder are given nothing."
+    )
+
+
+class Privacy(_Section):
+    """What never leaves a session."""
+
+    patterns: tuple[Pattern, ...] = Field(
+        default=(), description="Regular expressions redacted besides the known forms of secrets."
+    )
+    private_tags: tuple[Tag, ...] = Field(
+        default=("private",), description="Text between <private> and </private> is never read."
+    )
+
+
+class Log(_Section):
+    """What the daemon says."""
+
+    format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="auto: readable on a terminal, JSON lines elsewhere."
+    )
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="debug: steps. info: outcomes."
+    )
