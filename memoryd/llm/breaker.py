@@ -1,7 +1,8 @@
-"""The circuit breaker: what one request found out about a key, a model or a network need not be found out again at once.
+"""The circuit breaker: what one request found out about a key, a model or a network is not found out again at once.
 
 Pure: a state and an instant in, a state and a permission out. Instants are monotonic seconds. A refused key and an
-unknown model open it at once, a broken connection at the second time in a row; while it is open, one probe a minute may pass.
+unknown model open it at once, a broken connection at the second time in a row; an open one lets one probe a minute
+pass.
 """
 
 from dataclasses import dataclass
@@ -50,9 +51,9 @@ def knock(breaker: Breaker, now: float) -> Pass | Held:
 
 
 def record_failure(breaker: Breaker, error: ModelUnavailable, now: float) -> Breaker:
-    """Return the state after a failed request. Kinds that say nothing of key, model or network change nothing."""
+    """Return the state after a failed request. A server that is busy or limits us is at least connected."""
     if type(error) not in FAILURES_TO_OPEN:
-        return breaker
+        return Breaker() if isinstance(breaker.failure, Unreachable) else breaker
     again = type(breaker.failure) is type(error)
     return Breaker(error, breaker.failures + 1 if again else 1, now + PROBE_SECONDS)
 

@@ -57,7 +57,7 @@ STATUS_OF_CODE = {
 QUOTA = re.compile(
     r"hit your (?:\w+ )?(?:usage |rate )?limit|(?:usage|rate|request|token) limit (?:has been |was |is )?"
     r"(?:reached|exceeded|hit)|(?:exceeded|reached|exhausted) (?:your|the) (?:\w+ ){0,3}(?:limit|quota)"
-    r"|quota (?:has been |was |is )?(?:exceeded|exhausted|reached)|out of (?:credits|quota)|insufficient (?:credits|quota)"
+    r"|quota (?:has been |was |is )?(?:exceeded|exhausted|reached)|(?:out of|insufficient) (?:credits|quota)"
     r"|too many requests"
 )
 AGAIN_IN = re.compile(r"\bin (?:about |approximately )?(\d{1,6}(?:\.\d{1,3})?) ?(s|sec|m|min|h|hour|d|day)")

@@ -11,7 +11,7 @@ MAX_PROSE_CHARACTERS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A server's reason. `code` joins its code, type and status words; `names` is what is searched for parameter names."""
+    """A server's reason. `code` joins its code, type and status words; `names` is searched for parameter names."""
 
     code: str = ""
     parameter: str = ""

@@ -32,7 +32,12 @@ class OpenAIChat:
     """Codec of the chat completions format. It holds nothing."""
 
     path = "/chat/completions"
-    ladder = (Structure.JSON_SCHEMA, Structure.JSON_OBJECT_SCHEMA, Structure.JSON_OBJECT, Structure.PROMPT)
+    ladder: tuple[Structure, ...] = (
+        Structure.JSON_SCHEMA,
+        Structure.JSON_OBJECT_SCHEMA,
+        Structure.JSON_OBJECT,
+        Structure.PROMPT,
+    )
 
     def encode(self, question: Question, structure: Structure) -> JsonObject:
         """Return the request body. `max_tokens` is the name that every compatible server knows."""

@@ -26,7 +26,7 @@ class OpenAIResponses:
     """Codec of the Responses format. It holds nothing."""
 
     path = "/responses"
-    ladder = (Structure.JSON_SCHEMA, Structure.JSON_OBJECT, Structure.PROMPT)
+    ladder: tuple[Structure, ...] = (Structure.JSON_SCHEMA, Structure.JSON_OBJECT, Structure.PROMPT)
 
     def encode(self, question: Question, structure: Structure) -> JsonObject:
         """Return the request body; reasoning comes back encrypted, since nothing is stored at the server."""
@@ -48,7 +48,7 @@ class OpenAIResponses:
         return body
 
     def decode(self, body: JsonObject) -> Answer:
-        """Return the answer; output items of unknown types are ignored. Raises MalformedReply without a list of them."""
+        """Return the answer; output items of unknown types are ignored. Raises MalformedReply without any list."""
         if not isinstance(body.get("output"), list):
             raise MalformedReply("the reply has no list `output`, so it is no Responses object")
         status = text_at(body, "status")

@@ -9,7 +9,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from memoryd.config import Prices
+from memoryd.errors import (
+    AuthRefused,
+    BadReply,
+    ContextOverflow,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    StructureUnsupported,
+    UnknownModel,
+    Unreachable,
+)
 from memoryd.llm.question import Usage
+
+TOKENS_PER_PRICE = 1_000_000
+MAYBE_CHARGED_STATUSES = frozenset({408, 504, 524})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +66,18 @@ class RequestOutcome(StrEnum):
     UNKNOWN = "unknown"
 
 
+OUTCOME_OF_ERROR: dict[type[ModelError], RequestOutcome] = {
+    RateLimited: RequestOutcome.RATE_LIMITED,
+    Overloaded: RequestOutcome.OVERLOADED,
+    Unreachable: RequestOutcome.UNREACHABLE,
+    AuthRefused: RequestOutcome.AUTH_REFUSED,
+    UnknownModel: RequestOutcome.UNKNOWN_MODEL,
+    ContextOverflow: RequestOutcome.CONTEXT_OVERFLOW,
+    StructureUnsupported: RequestOutcome.STRUCTURE_UNSUPPORTED,
+    BadReply: RequestOutcome.MALFORMED,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class RequestResult:
     """How a reserved request ended. `usage` and `cost` are None when nobody knows: then the estimate stands."""
@@ -66,3 +93,30 @@ Reserve: TypeAlias = Callable[[RequestPlan], Awaitable[int]]
 
 Settle: TypeAlias = Callable[[int, RequestResult], Awaitable[None]]
 """Replace a reservation by what really happened."""
+
+
+def cost_of(usage: Usage, prices: Prices) -> float:
+    """Return US dollars for a request's tokens. A price for cached input that is not set is that of other input."""
+    cached = min(usage.cached, usage.input)
+    dollars = (
+        (usage.input - cached) * prices.input + cached * (prices.cached or prices.input) + usage.output * prices.output
+    )
+    return dollars / TOKENS_PER_PRICE
+
+
+def outcome_of(error: ModelError) -> RequestOutcome:
+    """Return under which word an error is counted."""
+    return next(
+        (outcome for kind, outcome in OUTCOME_OF_ERROR.items() if isinstance(error, kind)), RequestOutcome.REFUSED
+    )
+
+
+def usage_of_failure(error: ModelError, *, sent: bool) -> Usage | None:
+    """Return what a failed request used: nothing when it was not sent or was turned away, None when nobody knows.
+
+    A transfer that broke, a gateway that lost patience and a reply that cannot be read may all have been charged.
+    """
+    if not sent:
+        return Usage()
+    turned_away = error.status is not None and error.status >= 300 and error.status not in MAYBE_CHARGED_STATUSES
+    return Usage() if turned_away or isinstance(error, RateLimited) else None

@@ -1,0 +1,130 @@
+"""The one place that speaks HTTP: one POST, one reply with a bounded body, every failure of the transfer translated.
+
+What a reply means is decided elsewhere (http_reply.py, classify.py). Redirects are not followed.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from memoryd.errors import MalformedReply, Unreachable
+from memoryd.llm.endpoint import Endpoint
+from memoryd.llm.visible import Show
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_ERROR_BODY_BYTES = 256 * 1024
+MAX_CONNECT_SECONDS = 15.0
+USER_AGENT = "memoryd"
+
+NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """What came back, whatever its status; `text` is the decoded body."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+class HttpShell:
+    """One connection pool to one provider. Close it, or use it as an async context manager."""
+
+    def __init__(
+        self,
+        *,
+        timeout_seconds: float,
+        base_url: str,
+        max_body_bytes: int = MAX_BODY_BYTES,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        for name in ("httpx", "httpcore"):  # both log whole addresses at INFO
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self._timeout_seconds = timeout_seconds
+        self._max_body_bytes = max_body_bytes
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, MAX_CONNECT_SECONDS)),
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+            follow_redirects=False,
+            trust_env=not is_loopback(base_url),  # a proxy cannot reach a server on this machine
+            transport=transport,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def post(self, endpoint: Endpoint, path: str, payload: bytes, *, key: str | None, show: Show) -> HttpReply:
+        """Send JSON and return the whole reply.
+
+        Raises Unreachable when there is no connection, no answer in time or a broken transfer, and MalformedReply when
+        the body is larger than the cap. The time limit holds for the whole exchange, so that a body that trickles for
+        ever ends too.
+        """
+        url = endpoint.base_url.rstrip("/") + path
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        async with (
+            self._translated(endpoint, show),
+            asyncio.timeout(self._timeout_seconds),
+            self._client.stream("POST", url, content=payload, headers=headers) as response,
+        ):
+            body = await self._body(response, endpoint)
+        return HttpReply(response.status_code, dict(response.headers), body.decode("utf-8", "replace"))
+
+    async def _body(self, response: httpx.Response, endpoint: Endpoint) -> bytes:
+        """Read up to the cap. An error's body is only cut: its status says enough."""
+        failed = response.status_code >= 300
+        limit = MAX_ERROR_BODY_BYTES if failed else self._max_body_bytes
+        body = bytearray()
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > limit:
+                if failed:
+                    return bytes(body[:limit])
+                raise MalformedReply(
+                    f"{endpoint.provider} sent a reply of more than {limit} bytes", status=response.status_code
+                )
+        return bytes(body)
+
+    @asynccontextmanager
+    async def _translated(self, endpoint: Endpoint, show: Show) -> AsyncIterator[None]:
+        where = f"{endpoint.provider} at {endpoint.base_url}"
+        remedy = f"check the network, and base_url in {endpoint.section}; it is asked again later by itself"
+        try:
+            yield
+        except (TimeoutError, httpx.TimeoutException) as error:
+            slow = f"{where} did not answer within {self._timeout_seconds:g} seconds"
+            raise Unreachable(slow, remedy=f"raise timeout in {endpoint.section} if the model is slow") from error
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            why = show(str(error)) or type(error).__name__
+            raise Unreachable(f"{where} cannot be reached: {why}", remedy=remedy) from error
+
+
+def was_sent(error: BaseException) -> bool:
+    """Say whether a failed request may have reached the server."""
+    return not isinstance(error.__cause__, NEVER_SENT)
+
+
+def is_loopback(url: str) -> bool:
+    """Say whether an address is on this machine."""
+    host = httpx.URL(url).host
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
