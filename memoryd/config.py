@@ -206,7 +206,11 @@ class _Environment(EnvSettingsSource):
 
 
 def load(
-    home: Path | None, *, environ: Mapping[str, str], overrides: Mapping[str, object], file: Path | None = None
+    home: Path | None,
+    *,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, object] | None = None,
+    file: Path | None = None,
 ) -> Settings:
     """Read the settings of `home` (None: MEMORYD_HOME, else ~/.memoryd).
 
@@ -218,7 +222,7 @@ def load(
     ours = {name.upper(): value for name, value in environ.items() if name.upper().startswith(PREFIX) and value}
     ours.pop(HOME_VARIABLE, None)
     _refuse_unknown_variables(ours)
-    reading = _Reading(ours, _read_toml(path, must_exist=file is not None), path, _nested(overrides))
+    reading = _Reading(ours, _read_toml(path, must_exist=file is not None), path, _nested(overrides or {}))
     reset_home, reset_reading = USER_HOME.set(user_home(environ)), _READING.set(reading)
     try:
         return Settings(**{**reading.overrides, "home": place})

@@ -1,0 +1,178 @@
+"""Structured logs: one event a line, each named in one catalogue; no session or memory text, no key, no local variable.
+
+JSON lines on stderr, readable lines on a terminal. Records of libraries (standard logging) take the same way out.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping, MutableMapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Literal, TextIO
+
+import structlog
+from structlog.typing import Processor
+
+from memoryd.redact import Redactor
+
+SCHEMA = 1
+TALKATIVE = ("httpx", "httpcore", "apscheduler", "watchfiles", "asyncio")  # httpx logs whole addresses at info
+FIRST = ("schema", "at", "level", "event")
+Level = Literal["debug", "info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the catalogue: how loud it is, what it means, and the fields it may carry besides those of BOUND."""
+
+    level: Level
+    meaning: str
+    fields: tuple[str, ...] = ()
+
+
+BOUND = ("kind", "job_key", "worker", "attempt", "epoch", "service")  # bound once around a job or a service
+OUTCOME = ("duration_ms", "requests", "tokens_in", "tokens_out", "tokens_cached", "cost")  # what a job took
+
+EVENTS: dict[str, Event] = {
+    "clock.jumped": Event("warning", "Wall and monotonic clocks moved apart; timers are set anew.", ("seconds",)),
+    "consolidation.published": Event("info", "A new version of the memory is in place.", ("commit", "selected")),
+    "consolidation.rejected": Event(
+        "warning", "Acceptance turned a result down; the old memory stands.", ("complaints",)
+    ),
+    "consolidation.unchanged": Event("info", "Nothing to rewrite: no model was asked.", ("selected",)),
+    "daemon.reloaded": Event("info", "Settings were read again.", ("changed",)),
+    "daemon.started": Event("info", "Services run.", ("agents", "provider", "version", "pid", "home")),
+    "daemon.stopped": Event("info", "Leases are given back and stores closed.", ("reason",)),
+    "job.claimed": Event("debug", "A worker holds a job.", ("watermark",)),
+    "job.completed": Event("info", "A job is done.", (*OUTCOME, "outcome", "reason")),
+    "job.deferred": Event(
+        "warning", "A job waits; the attempt was not counted.", (*OUTCOME, "reason", "retry_at", "error")
+    ),
+    "job.enqueued": Event("info", "Work was found.", ("count",)),
+    "job.failed": Event(
+        "error", "A job failed and the attempt counts.", (*OUTCOME, "error_class", "retry_at", "error")
+    ),
+    "job.lease_lost": Event("warning", "Another holder has the job; nothing was written.", (*OUTCOME, "error")),
+    "job.released": Event("info", "A job was given back at shutdown, claimable at once."),
+    "provider.paused": Event("warning", "A provider is left alone for a while.", ("provider", "until", "reason")),
+    "reading.degraded": Event("warning", "Parts of a session were not understood.", ("path", "bad_lines", "unknown")),
+    "recall.refreshed": Event("info", "The summaries that agents read were rewritten.", ("commit", "projects")),
+    "request.settled": Event("debug", "A model answered or refused.", ("provider", "model", "outcome", *OUTCOME)),
+    "root.missing": Event("warning", "A folder of a configured agent does not exist.", ("agent", "path")),
+    "scan.completed": Event("debug", "The folders were looked through.", ("seen", "opened", "enqueued", "duration_ms")),
+    "scan.failed": Event("error", "The folders could not be looked through.", ("error", "retry_in")),
+    "service.failed": Event("error", "A service stopped on an error and starts again.", ("error", "retry_in")),
+    "session.discovered": Event("debug", "A session was seen for the first time.", ("agent", "thread_id")),
+    "session.excluded": Event("debug", "A session is left out.", ("agent", "thread_id", "reason")),
+    "storage.paused": Event(
+        "warning", "No space or a read-only disk: nothing is spent until it is back.", ("error", "retry_in")
+    ),
+    "usage.credited": Event("info", "Citations were counted.", ("count", "thread_id")),
+    "watcher.failed": Event("warning", "The watcher failed; scans go on.", ("error", "retry_in", "roots")),
+}
+
+
+def configure(
+    format: Literal["auto", "json", "console"],  # noqa: A002 - the name of the setting
+    level: Level,
+    stream: TextIO | None = None,
+    *,
+    redactor: Redactor | None = None,
+) -> None:
+    """Set up logging for this process; calling it again replaces what was set up before (a reload).
+
+    `stream` is stderr unless given. "auto" is readable lines on a terminal and JSON elsewhere. `redactor` takes secrets
+    out of every text, the user's own patterns included; the built-in rules hold without one.
+    """
+    out = stream or sys.stderr
+    readable = format == "console" or (format == "auto" and out.isatty())
+    cleaning = _Cleaning(redactor or Redactor())
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+        _stamp,
+    ]
+    last = _readable_processors(out, cleaning) if readable else _json_processors(cleaning)
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        )
+    )
+    _replace_root_handler(handler, level.upper())
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,  # a reload must reach loggers that modules hold
+    )
+
+
+def get() -> structlog.stdlib.BoundLogger:
+    """Return memoryd's logger; modules hold it from their import on, `configure` may come later."""
+    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger("memoryd")
+    return logger
+
+
+def bind(**fields: object) -> AbstractContextManager[None]:
+    """Give every event inside the `with` block, in this task and those it starts, the same fields."""
+    return structlog.contextvars.bound_contextvars(**fields)
+
+
+def _replace_root_handler(handler: logging.Handler, level: str) -> None:
+    root = logging.getLogger()
+    for old in [old for old in root.handlers if isinstance(old.formatter, structlog.stdlib.ProcessorFormatter)]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level)
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel("ERROR" if level == "ERROR" else "WARNING")
+
+
+def _json_processors(cleaning: "_Cleaning") -> list[Processor]:
+    traceback = structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False))
+    return [traceback, cleaning, _in_order, structlog.processors.JSONRenderer(default=str)]
+
+
+def _readable_processors(out: TextIO, cleaning: "_Cleaning") -> list[Processor]:
+    renderer = structlog.dev.ConsoleRenderer(colors=out.isatty(), timestamp_key="at", pad_event_to=28)
+    return [structlog.processors.format_exc_info, cleaning, _without_schema, renderer]
+
+
+def _stamp(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event["schema"] = SCHEMA
+    return event
+
+
+def _without_schema(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event.pop("schema", None)
+    return event
+
+
+def _in_order(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return {key: event[key] for key in FIRST if key in event} | {k: v for k, v in event.items() if k not in FIRST}
+
+
+class _Cleaning:
+    """The step that takes secrets out of every text of an event, however deep (invariant I6)."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def __call__(self, _logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        return {key: self._clean(value) for key, value in event.items()}
+
+    def _clean(self, value: object) -> object:
+        if isinstance(value, str):
+            return self._redactor.clean(value)
+        if isinstance(value, Mapping):
+            return {key: self._clean(inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._clean(inner) for inner in value]
+        return value if isinstance(value, int | float | None) else self._redactor.clean(str(value))
