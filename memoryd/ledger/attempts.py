@@ -1,0 +1,87 @@
+"""One row per run of a job: who ran it, how it ended, what it cost."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from memoryd.ledger import queries
+from memoryd.ledger.rows import change, fetch_all
+from memoryd.ledger.states import Outcome
+
+_SQL = queries.load("attempts")
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """One row of `attempts`; `outcome` None: it runs, or nobody has noticed yet that it crashed."""
+
+    id: int
+    kind: str
+    job_key: str
+    epoch: int
+    worker_id: str
+    input_watermark: int
+    started_at: int
+    ended_at: int | None
+    duration_ms: int | None
+    outcome: Outcome | None
+    error_class: str | None
+    error: str | None
+    provider: str | None
+    model: str | None
+    fingerprint: str | None
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+    cost: float
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended. `started` is the exact instant of the claim, None when nobody knows it any more (a crash)."""
+
+    outcome: Outcome
+    started: float | None = None
+    error_class: str | None = None
+    error: str | None = None
+
+
+def _make(*, outcome: str | None, **columns: object) -> AttemptRow:
+    return AttemptRow(outcome=Outcome(outcome) if outcome else None, **columns)  # type: ignore[arg-type]  # columns of SELECT *
+
+
+def begin(conn: sqlite3.Connection, *, kind: str, job_key: str, now: float) -> int:
+    """Record that the job that was claimed just now runs; the answer is the attempt's id."""
+    (attempt_id,) = conn.execute(_SQL["insert_attempt"], {"kind": kind, "job_key": job_key, "now": int(now)}).fetchone()
+    return int(attempt_id)
+
+
+def end(conn: sqlite3.Connection, attempt_id: int | None, ending: Ending, *, now: float) -> None:
+    """Record how a run ended; a run that has ended already keeps its first outcome."""
+    duration = None if ending.started is None else max(0, round((now - ending.started) * 1000))
+    change(
+        conn,
+        _SQL["end_attempt"],
+        {
+            "id": attempt_id,
+            "now": int(now),
+            "duration_ms": duration,
+            "outcome": ending.outcome,
+            "error_class": ending.error_class,
+            "error": ending.error,
+        },
+    )
+
+
+def mark(conn: sqlite3.Connection, attempt_id: int, *, provider: str, model: str, fingerprint: str | None) -> None:
+    """Record which model works on a run, and the fingerprint of program, model and prompt."""
+    change(
+        conn,
+        _SQL["mark_attempt"],
+        {"id": attempt_id, "provider": provider, "model": model, "fingerprint": fingerprint},
+    )
+
+
+def of_job(conn: sqlite3.Connection, kind: str, job_key: str, *, limit: int = 50) -> list[AttemptRow]:
+    """Return the runs of a job, newest first."""
+    return fetch_all(conn, _SQL["list_attempts"], {"kind": kind, "job_key": job_key, "limit": limit}, _make)

@@ -1,0 +1,144 @@
+"""New input becomes work: enqueue, ask again, try what died again, stop what runs."""
+
+import json
+import sqlite3
+from collections.abc import Collection
+
+from memoryd.errors import StorageError
+from memoryd.ledger import policy, queries, sessions
+from memoryd.ledger.overview import JobRow, find, make_job
+from memoryd.ledger.policy import ConsolidateTiming
+from memoryd.ledger.rows import fetch_all, fetch_one
+from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
+
+_SQL = queries.load("jobs")
+
+
+def enqueue_stage1(
+    conn: sqlite3.Connection, *, thread_id: str, updated_at: int, record_bytes: int, now: float, max_attempts: int
+) -> bool:
+    """Ask for the extraction of a session whose records end at `updated_at` and are `record_bytes` long.
+
+    The same pair again changes nothing: no retry is passed, no attempt given back. Any other pair, also an older one,
+    raises the watermark to max(updated_at, old + 1), fills the attempts up and passes a wait. The answer tells whether
+    something changed. Raises StorageError when the ledger knows no such session.
+    """
+    pair = sessions.Covered(updated_at, record_bytes)
+    session = sessions.get_exact(conn, thread_id)
+    if session is None:
+        raise StorageError(f"cannot enqueue {thread_id}: no such session is known", remedy="let discovery see it first")
+    job = find(conn, JobKind.STAGE1, thread_id)
+    if job is not None and (session.queued_updated_at, session.queued_bytes) == (updated_at, record_bytes):
+        return False
+    sessions.record_queued(conn, thread_id, pair)
+    watermark = updated_at if job is None else max(updated_at, job.input_watermark + 1)
+    parameters = {
+        "kind": JobKind.STAGE1,
+        "job_key": thread_id,
+        "watermark": watermark,
+        "max_attempts": max(max_attempts, 1),
+        "ready_at": policy.at_once(now),
+        "retry_at": None,
+        "reason": None,
+        "enqueued_at": int(now),
+        "enqueue_reason": "session",
+    }
+    _apply(conn, job, parameters)
+    return True
+
+
+def enqueue_consolidation(
+    conn: sqlite3.Connection,
+    *,
+    now: float,
+    timing: ConsolidateTiming,
+    max_attempts: int,
+    reason: str,
+    watermark: int | None = None,
+) -> JobRow:
+    """Ask for a consolidation because of `reason`; returns the job's row.
+
+    The watermark grows to `watermark` if that is larger, else by one, so that an enqueue during a run is not lost.
+    The wait is debounce and min_interval; a wait after a failure, a deferral or a crash stands, and what is ready
+    already is not postponed.
+    """
+    job = find(conn, JobKind.CONSOLIDATE, GLOBAL_KEY)
+    wait, retry_at = _wait_for_quiet(job, now=now, timing=timing)
+    parameters = {
+        "kind": JobKind.CONSOLIDATE,
+        "job_key": GLOBAL_KEY,
+        "watermark": _larger(job, int(now) if watermark is None else watermark, given=watermark is not None),
+        "max_attempts": max(max_attempts, 1),
+        "ready_at": wait.ready_at,
+        "retry_at": retry_at,
+        "reason": wait.reason,
+        "enqueued_at": int(now),
+        "enqueue_reason": reason,
+    }
+    return _apply(conn, job, parameters)
+
+
+def expedite(conn: sqlite3.Connection, *, kind: JobKind, reasons: Collection[str], now: float) -> int:
+    """Let pending jobs that wait for one of these reasons be claimed now; the answer is their number."""
+    parameters = {
+        "kind": kind,
+        "reasons": json.dumps(sorted(reasons)),
+        "now": now,
+        "ready_at": policy.at_once(now),
+    }
+    return len(fetch_all(conn, _SQL["expedite_jobs"], parameters, make_job))
+
+
+def retry(conn: sqlite3.Connection, *, kind: JobKind, job_key: str, now: float, max_attempts: int) -> bool:
+    """Let a job that is dead or waits be tried now with full attempts; False when there is no such job."""
+    parameters = _revival(kind, now, max_attempts) | {"job_key": job_key}
+    return fetch_one(conn, _SQL["revive_job"], parameters, make_job) is not None
+
+
+def retry_all_dead(conn: sqlite3.Connection, *, kind: JobKind, now: float, max_attempts: int) -> int:
+    """Let every dead job of the kind be tried now with full attempts; the answer is their number."""
+    return len(fetch_all(conn, _SQL["revive_dead_jobs"], _revival(kind, now, max_attempts), make_job))
+
+
+def request_cancel(conn: sqlite3.Connection, *, kind: JobKind, job_key: str) -> bool:
+    """Ask the holder to stop, which it hears at its next heartbeat; False when nobody holds the job."""
+    return fetch_one(conn, _SQL["request_cancel"], {"kind": kind, "job_key": job_key}, make_job) is not None
+
+
+def _apply(conn: sqlite3.Connection, job: JobRow | None, parameters: dict[str, object]) -> JobRow:
+    if job is None:
+        statement = "insert_job"
+    elif job.status is Status.RUNNING:
+        statement = "raise_watermark"
+    else:
+        statement = "reopen_job"
+    row = fetch_one(conn, _SQL[statement], parameters, make_job)
+    assert row is not None  # read in the same transaction
+    return row
+
+
+def _larger(job: JobRow | None, watermark: int, *, given: bool) -> int:
+    if job is None:
+        return watermark
+    if given and watermark > job.input_watermark:
+        return watermark
+    return job.input_watermark + 1
+
+
+def _wait_for_quiet(job: JobRow | None, *, now: float, timing: ConsolidateTiming) -> tuple[policy.Wait, int | None]:
+    """Return the wait of the reopened row and its retry_at (None: it does not wait for a retry)."""
+    if job is None:
+        return policy.consolidation_wait(now=now, timing=timing, first_enqueued_at=int(now), last_success_at=None), None
+    if job.ready_at is not None and (job.retry_at is not None or job.ready_at <= now):
+        return policy.Wait(job.ready_at, job.wait_reason), job.retry_at
+    wait = policy.consolidation_wait(
+        now=now,
+        timing=timing,
+        first_enqueued_at=int(now) if job.enqueued_at is None else job.enqueued_at,
+        last_success_at=job.last_success_at,
+    )
+    return wait, None
+
+
+def _revival(kind: JobKind, now: float, max_attempts: int) -> dict[str, object]:
+    return {"kind": kind, "ready_at": policy.at_once(now), "max_attempts": max(max_attempts, 1)}

@@ -1,0 +1,360 @@
+"""The holder's side of a job's life: claim, heartbeat, and the five ways a run ends.
+
+Every function is one step of a transaction: hand it to `Ledger.write`. Every write of a holder carries its token and
+epoch and must match exactly one row; otherwise the lease is lost and nothing has been written. What concerns jobs but
+no holder (enqueueing, overviews) lives in modules of its own and is offered here too.
+"""
+
+import sqlite3
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from memoryd.errors import LeaseLost
+from memoryd.ledger import attempts, outputs, policy, publications, queries, sessions
+from memoryd.ledger.attempts import AttemptRow, Ending
+from memoryd.ledger.claims import NewClaim, replace_claims
+from memoryd.ledger.enqueueing import (
+    enqueue_consolidation,
+    enqueue_stage1,
+    expedite,
+    request_cancel,
+    retry,
+    retry_all_dead,
+)
+from memoryd.ledger.outputs import NewOutput, Snapshot
+from memoryd.ledger.overview import (
+    JobDetail,
+    JobRow,
+    counts,
+    find,
+    last_success_at,
+    list_jobs,
+    make_job,
+    next_ready_at,
+    running,
+    show,
+    waiting,
+)
+from memoryd.ledger.policy import ConsolidateTiming
+from memoryd.ledger.publications import NewPublication
+from memoryd.ledger.rows import change, fetch_all, fetch_one
+from memoryd.ledger.sessions import Covered
+from memoryd.ledger.states import JobKind, Outcome, Status, WaitReason
+
+__all__ = [
+    "AttemptRow",
+    "Beat",
+    "Completion",
+    "ConsolidateTiming",
+    "ConsolidationCompletion",
+    "Covered",
+    "JobDetail",
+    "JobRow",
+    "Lease",
+    "claim",
+    "complete",
+    "complete_consolidation",
+    "counts",
+    "defer",
+    "enqueue_consolidation",
+    "enqueue_stage1",
+    "expedite",
+    "fail",
+    "find",
+    "heartbeat",
+    "holds",
+    "last_success_at",
+    "list_jobs",
+    "mark_run",
+    "next_ready_at",
+    "release",
+    "request_cancel",
+    "retry",
+    "retry_all_dead",
+    "running",
+    "show",
+    "waiting",
+]
+
+_SQL = queries.load("jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on a job: token and epoch prove it, `lease_until` (epoch seconds, wall clock) ends it.
+
+    `input_watermark` is what this run must cover. The holder stops by itself before `lease_seconds` of monotonic time
+    have passed since the claim or the last heartbeat.
+    """
+
+    kind: JobKind
+    job_key: str
+    token: str
+    epoch: int
+    worker_id: str
+    input_watermark: int
+    lease_until: int
+    lease_seconds: float
+    retry_remaining: int
+    attempt_id: int
+    claimed_at: float
+    crash_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A renewed lease, and whether somebody asked for the run to stop."""
+
+    lease: Lease
+    cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What finishing a stage-1 job changed. `status` PENDING: newer input came while it ran."""
+
+    status: Status
+    stored: bool
+    removed: bool
+
+    @property
+    def dirtied(self) -> bool:
+        """Tell whether consolidation has something new to do."""
+        return self.stored or self.removed
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationCompletion:
+    """What finishing a consolidation changed. `publication_id` None: nothing to put in place."""
+
+    status: Status
+    publication_id: int | None
+
+
+def claim(  # noqa: PLR0913 - nine facts that no value would tie together
+    conn: sqlite3.Connection,
+    *,
+    kind: JobKind,
+    worker_id: str,
+    now: float,
+    lease_seconds: float,
+    max_running: int,
+    max_attempts: int,
+    retry_cap: float,
+    held: Collection[str] = (),
+) -> Lease | None:
+    """Lease the oldest ready job of the kind, or None when there is none or `max_running` leases are live.
+
+    Leases that are over are taken back first and recorded as crashes; from the third crash at one watermark on, tries
+    are `retry_cap` seconds apart. `held` are the tokens of runs whose tasks live in this process: those are never
+    taken, whatever the clock says.
+    """
+    leased = fetch_all(conn, _SQL["list_leased"], {"kind": kind}, make_job)
+    over = [job for job in leased if job.ownership_token not in held and not _is_live(job, now)]
+    for job in over:
+        _take_back(conn, job, now=now, retry_cap=retry_cap)
+    if len(leased) - len(over) >= max_running:
+        return None
+    ready = conn.execute(_SQL["find_claimable"], {"kind": kind, "now": now}).fetchone()
+    if ready is None:
+        return None
+    token = uuid.uuid4().hex
+    parameters = {
+        "kind": kind,
+        "job_key": ready[0],
+        "worker_id": worker_id,
+        "token": token,
+        "now": now,
+        "started_at": int(now),
+        "lease_until": policy.later(now + lease_seconds),
+        "lease_seconds": lease_seconds,
+        "max_attempts": max_attempts,
+    }
+    job = _one(fetch_one(conn, _SQL["claim_job"], parameters, make_job), "claim", kind, ready[0])
+    attempt_id = attempts.begin(conn, kind=kind, job_key=job.job_key, now=now)
+    change(conn, _SQL["set_attempt"], parameters | {"attempt_id": attempt_id})
+    return _lease(job, token=token, attempt_id=attempt_id, claimed_at=now)
+
+
+def heartbeat(conn: sqlite3.Connection, lease: Lease, *, now: float, lease_seconds: float) -> Beat:
+    """Renew the lease; raises LeaseLost when somebody else has the job, or nobody any more."""
+    lease_until = policy.later(now + lease_seconds)
+    job = _move(conn, "renew_lease", lease, {"lease_until": lease_until, "lease_seconds": lease_seconds})
+    renewed = replace(lease, lease_until=lease_until, lease_seconds=lease_seconds)
+    return Beat(renewed, cancel_requested=job.cancel_requested)
+
+
+def holds(conn: sqlite3.Connection, lease: Lease) -> bool:
+    """Tell whether the lease still names the job's holder."""
+    return fetch_one(conn, _SQL["find_held"], _guard(lease), make_job) is not None
+
+
+def mark_run(conn: sqlite3.Connection, lease: Lease, *, provider: str, model: str, fingerprint: str | None) -> None:
+    """Record which model works on the job; `fingerprint` names version, model and prompt of the run."""
+    _move(conn, "mark_fingerprint", lease, {"fingerprint": fingerprint})
+    attempts.mark(conn, lease.attempt_id, provider=provider, model=model, fingerprint=fingerprint)
+
+
+def complete(
+    conn: sqlite3.Connection,
+    lease: Lease,
+    *,
+    now: float,
+    output: NewOutput | None,
+    covered: Covered | None,
+    consolidate: ConsolidateTiming,
+    max_attempts: int,
+) -> Completion:
+    """Finish a stage-1 job: the output row, what is covered, and the enqueueing of consolidation, all or nothing.
+
+    `output` None means that there is nothing to remember: an earlier row is deleted. An output older than the stored
+    one is not stored. `covered` is what was read; if that is what was enqueued last, newer watermarks are met too.
+    """
+    held = _one(fetch_one(conn, _SQL["find_held"], _guard(lease), make_job), "finish", lease.kind, lease.job_key)
+    met = covered is not None and sessions.is_queued(conn, lease.job_key, covered)
+    watermark = held.input_watermark if met else lease.input_watermark
+    job = _move(conn, "complete_job", lease, _finished(now, watermark, policy.Wait(policy.at_once(now))))
+    if covered is not None:
+        sessions.record_covered(conn, lease.job_key, covered)
+    stored = output is not None and outputs.store(conn, output, now=now)
+    removed = output is None and outputs.remove(conn, lease.job_key)
+    if stored or removed:
+        enqueue_consolidation(conn, now=now, timing=consolidate, max_attempts=max_attempts, reason="session")
+    outcome = Outcome.NOTHING if output is None else Outcome.DONE
+    attempts.end(conn, lease.attempt_id, Ending(outcome, lease.claimed_at), now=now)
+    return Completion(job.status, stored=stored, removed=removed)
+
+
+def complete_consolidation(
+    conn: sqlite3.Connection,
+    lease: Lease,
+    *,
+    now: float,
+    consumed: Sequence[Snapshot],
+    publication: NewPublication | None,
+    claims: Sequence[NewClaim],
+    min_interval: float,
+) -> ConsolidationCompletion:
+    """Decide a consolidation: after this transaction its result stands, whatever happens to the process.
+
+    Exactly the `consumed` snapshots are marked selected; the publication waits to be put in place; claims are
+    replaced. `publication` None means that nothing changed, and the claims stay as they are.
+    """
+    wait = policy.Wait(policy.at_once(now))
+    if min_interval > 0:
+        wait = policy.Wait(policy.later(now + min_interval), WaitReason.MIN_INTERVAL)
+    job = _move(conn, "complete_job", lease, _finished(now, lease.input_watermark, wait))
+    outputs.mark_consumed(conn, consumed)
+    publication_id = None
+    if publication is not None:
+        publication_id = publications.decide(conn, publication, attempt_id=lease.attempt_id, now=now)
+        replace_claims(conn, claims, now=now)
+    outcome = Outcome.NOTHING if publication is None else Outcome.DONE
+    attempts.end(conn, lease.attempt_id, Ending(outcome, lease.claimed_at), now=now)
+    return ConsolidationCompletion(job.status, publication_id)
+
+
+def defer(
+    conn: sqlite3.Connection, lease: Lease, *, now: float, until: float, reason: str, error: str | None
+) -> JobRow:
+    """Put the job off until an instant for a reason that is not its fault: no attempt is taken."""
+    ready_at = max(policy.later(until), policy.at_once(now))
+    job = _move(conn, "defer_job", lease, _ended(now) | {"ready_at": ready_at, "reason": reason, "error": error})
+    ending = Ending(Outcome.DEFERRED, lease.claimed_at, error_class=reason, error=error)
+    attempts.end(conn, lease.attempt_id, ending, now=now)
+    return job
+
+
+def fail(
+    conn: sqlite3.Connection, lease: Lease, *, now: float, retry_at: float, error: str, error_class: str
+) -> JobRow:
+    """Record a failed run and take an attempt; without attempts left the row's status is ERROR.
+
+    A failure never moves the success watermark.
+    """
+    ready_at = max(policy.later(retry_at), policy.at_once(now))
+    parameters = {
+        "input_watermark": lease.input_watermark,
+        "ready_at": ready_at,
+        "reason": WaitReason.BACKOFF,
+        "error": error,
+    }
+    job = _move(conn, "fail_job", lease, _ended(now) | parameters)
+    ending = Ending(Outcome.FAILED, lease.claimed_at, error_class=error_class, error=error)
+    attempts.end(conn, lease.attempt_id, ending, now=now)
+    return job
+
+
+def release(conn: sqlite3.Connection, lease: Lease, *, now: float) -> JobRow:
+    """Give the job back untouched; it can be claimed at once."""
+    job = _move(conn, "release_job", lease, _ended(now) | {"ready_at": policy.at_once(now)})
+    attempts.end(conn, lease.attempt_id, Ending(Outcome.RELEASED, lease.claimed_at), now=now)
+    return job
+
+
+def _is_live(job: JobRow, now: float) -> bool:
+    assert job.lease_until is not None
+    assert job.lease_seconds is not None
+    return policy.lease_is_live(lease_until=job.lease_until, lease_seconds=job.lease_seconds, now=now)
+
+
+def _take_back(conn: sqlite3.Connection, job: JobRow, *, now: float, retry_cap: float) -> None:
+    started_at = job.started_at if job.started_at is not None else int(now)
+    wait = policy.after_crash(crash_count=job.crash_count + 1, started_at=started_at, now=now, retry_cap=retry_cap)
+    parameters = {
+        "kind": job.kind,
+        "job_key": job.job_key,
+        "token": job.ownership_token,
+        "epoch": job.epoch,
+        "ready_at": wait.ready_at,
+        "reason": wait.reason,
+    }
+    fetch_all(conn, _SQL["record_crash"], _ended(now) | parameters, make_job)
+    attempts.end(conn, job.attempt_id, Ending(Outcome.CRASHED, error="the run ended without a word"), now=now)
+
+
+def _lease(job: JobRow, *, token: str, attempt_id: int, claimed_at: float) -> Lease:
+    assert job.worker_id is not None
+    assert job.lease_until is not None
+    assert job.lease_seconds is not None
+    return Lease(
+        kind=JobKind(job.kind),
+        job_key=job.job_key,
+        token=token,
+        epoch=job.epoch,
+        worker_id=job.worker_id,
+        input_watermark=job.input_watermark,
+        lease_until=job.lease_until,
+        lease_seconds=job.lease_seconds,
+        retry_remaining=job.retry_remaining,
+        attempt_id=attempt_id,
+        claimed_at=claimed_at,
+        crash_count=job.crash_count,
+    )
+
+
+def _guard(lease: Lease) -> dict[str, object]:
+    return {"kind": lease.kind, "job_key": lease.job_key, "token": lease.token, "epoch": lease.epoch}
+
+
+def _ended(now: float) -> dict[str, object]:
+    return {"finished_at": int(now)}
+
+
+def _finished(now: float, watermark: int, again: policy.Wait) -> dict[str, object]:
+    return _ended(now) | {"covered_watermark": watermark, "ready_at": again.ready_at, "reason": again.reason}
+
+
+def _move(conn: sqlite3.Connection, statement: str, lease: Lease, parameters: dict[str, object]) -> JobRow:
+    row = fetch_one(conn, _SQL[statement], _guard(lease) | parameters, make_job)
+    return _one(row, statement.split("_", maxsplit=1)[0], lease.kind, lease.job_key)
+
+
+def _one(row: JobRow | None, attempt: str, kind: str, job_key: str) -> JobRow:
+    if row is None:
+        raise LeaseLost(
+            f"cannot {attempt} {kind} {job_key}: the lease is no longer ours",
+            remedy="nothing was written; whoever holds the job now goes on",
+        )
+    return row

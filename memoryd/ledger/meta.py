@@ -1,0 +1,27 @@
+"""Small facts about the ledger itself, by key."""
+
+import sqlite3
+
+from memoryd.ledger import queries
+from memoryd.ledger.rows import change
+
+_SQL = queries.load("meta")
+
+FIRST_START = "first_start_at"
+
+
+def get(conn: sqlite3.Connection, key: str) -> str | None:
+    """Return the value of a key, None when it was never set."""
+    row = conn.execute(_SQL["find_meta"], {"key": key}).fetchone()
+    return None if row is None else str(row[0])
+
+
+def put(conn: sqlite3.Connection, key: str, value: str) -> None:
+    """Set the value of a key."""
+    change(conn, _SQL["put_meta"], {"key": key, "value": value})
+
+
+def first_start(conn: sqlite3.Connection, now: float) -> int:
+    """Return the instant of the first start, which is `now` if this is it; what was recorded before is history."""
+    change(conn, _SQL["put_meta_once"], {"key": FIRST_START, "value": str(int(now))})
+    return int(get(conn, FIRST_START) or now)

@@ -1,0 +1,145 @@
+"""What sessions taught: one row per session, which of them the memory is made of, and how often they are used."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from memoryd.ledger import queries
+from memoryd.ledger.rows import change, fetch_all, fetch_one
+
+_SQL = queries.load("outputs")
+
+
+@dataclass(frozen=True, slots=True)
+class NewOutput:
+    """An answer of stage 1 about the state of a session at `source_updated_at`."""
+
+    thread_id: str
+    source_updated_at: int
+    raw_memory: str
+    rollout_summary: str
+    rollout_slug: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """An output at the state in which a consolidation took it in."""
+
+    thread_id: str
+    source_updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousSnapshot:
+    """A snapshot that the memory folder is made of, and the stem of its summary file."""
+
+    thread_id: str
+    source_updated_at: int
+    stem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedOutput:
+    """An output with what is known of its session, as files are made of it; None where the session is not known."""
+
+    thread_id: str
+    updated_at: int
+    raw_memory: str
+    rollout_summary: str
+    rollout_slug: str | None
+    generated_at: int
+    usage_count: int
+    last_usage: int | None
+    selected_for_phase2: bool
+    selected_for_phase2_source_updated_at: int | None
+    agent: str | None
+    cwd: str | None
+    git_branch: str | None
+    rollout_path: str | None
+    stem: str | None
+    started_at: int | None
+
+    @property
+    def source_updated_at(self) -> int:
+        """The column's own name of `updated_at`."""
+        return self.updated_at
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Return what a consolidation that takes this in has consumed."""
+        return Snapshot(self.thread_id, self.updated_at)
+
+
+def _make(*, selected_for_phase2: int, **columns: object) -> SelectedOutput:
+    return SelectedOutput(selected_for_phase2=bool(selected_for_phase2), **columns)  # type: ignore[arg-type]  # columns of the view
+
+
+def store(conn: sqlite3.Connection, output: NewOutput, *, now: float) -> bool:
+    """Insert or replace the output of a session; False when the stored one is of a later state and stays.
+
+    How often it was used and whether it is selected are kept.
+    """
+    parameters = {
+        "thread_id": output.thread_id,
+        "source_updated_at": output.source_updated_at,
+        "raw_memory": output.raw_memory,
+        "rollout_summary": output.rollout_summary,
+        "rollout_slug": output.rollout_slug,
+        "generated_at": int(now),
+    }
+    return conn.execute(_SQL["upsert_output"], parameters).fetchone() is not None
+
+
+def remove(conn: sqlite3.Connection, thread_id: str) -> bool:
+    """Delete the output of a session; True when there was one."""
+    return change(conn, _SQL["delete_output"], {"thread_id": thread_id}) > 0
+
+
+def select_for_consolidation(
+    conn: sqlite3.Connection, *, now: float, max_raw_memories: int, max_unused: float
+) -> list[SelectedOutput]:
+    """Return the outputs that the memory is to be made of, in thread-id order.
+
+    Not empty, of sessions that may be remembered, used (or, if never used, recorded) within `max_unused` seconds; the
+    most used, then the latest, at most `max_raw_memories`.
+    """
+    parameters = {"unused_before": now - max_unused, "limit": max_raw_memories}
+    return fetch_all(conn, _SQL["select_for_consolidation"], parameters, _make)
+
+
+def previously_selected(conn: sqlite3.Connection) -> list[PreviousSnapshot]:
+    """Return the snapshots that the last consolidation consumed, in thread-id order."""
+    return fetch_all(conn, _SQL["list_selected"], {}, PreviousSnapshot)
+
+
+def get(conn: sqlite3.Connection, thread_id: str) -> SelectedOutput | None:
+    """Return the output of a session."""
+    return fetch_one(conn, _SQL["find_output"], {"thread_id": thread_id}, _make)
+
+
+def mark_consumed(conn: sqlite3.Connection, consumed: Sequence[Snapshot]) -> int:
+    """Mark exactly these snapshots as selected and no other row; the answer is how many still stand as consumed."""
+    change(conn, _SQL["clear_selection"], {})
+    return sum(
+        change(
+            conn,
+            _SQL["mark_selected"],
+            {"thread_id": snapshot.thread_id, "source_updated_at": snapshot.source_updated_at},
+        )
+        for snapshot in consumed
+    )
+
+
+def prune(conn: sqlite3.Connection, *, now: float, max_unused: float, limit: int = 200) -> int:
+    """Delete unselected outputs that nobody used for `max_unused` seconds, stalest first; watermarks stay."""
+    return change(conn, _SQL["prune_outputs"], {"unused_before": now - max_unused, "limit": limit})
+
+
+def cite(conn: sqlite3.Connection, thread_ids: Iterable[str], message_key: str, now: float) -> int:
+    """Count a citing message once for each known thread that it names; the answer is how many counts are new."""
+    counted = 0
+    for thread_id in dict.fromkeys(thread_ids):
+        parameters = {"thread_id": thread_id, "message_key": message_key, "now": int(now)}
+        if change(conn, _SQL["insert_usage_event"], parameters):
+            counted += change(conn, _SQL["count_usage"], parameters)
+    return counted

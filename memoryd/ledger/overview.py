@@ -1,0 +1,107 @@
+"""Reading the jobs table: what is due next, what waits and why, what runs, what is dead."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from memoryd.ledger import attempts, queries
+from memoryd.ledger.rows import fetch_all, fetch_one
+from memoryd.ledger.states import JobKind, Status
+
+_SQL = queries.load("jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One row of `jobs`; instants are epoch seconds."""
+
+    kind: str
+    job_key: str
+    status: Status
+    worker_id: str | None
+    ownership_token: str | None
+    started_at: int | None
+    finished_at: int | None
+    lease_until: int | None
+    retry_at: int | None
+    retry_remaining: int
+    last_error: str | None
+    input_watermark: int
+    last_success_watermark: int | None
+    ready_at: int | None
+    wait_reason: str | None
+    epoch: int
+    lease_seconds: float | None
+    crash_count: int
+    enqueued_at: int | None
+    enqueue_reason: str | None
+    cancel_requested: bool
+    attempt_id: int | None
+    last_success_at: int | None
+    fingerprint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobDetail:
+    """One job with its runs, newest first."""
+
+    job: JobRow
+    attempts: tuple[attempts.AttemptRow, ...]
+
+
+def make_job(*, status: str, cancel_requested: int, **columns: object) -> JobRow:
+    """Build a JobRow from SQLite's columns."""
+    return JobRow(status=Status(status), cancel_requested=bool(cancel_requested), **columns)  # type: ignore[arg-type]  # columns of SELECT *
+
+
+def find(conn: sqlite3.Connection, kind: str, job_key: str) -> JobRow | None:
+    """Return one job."""
+    return fetch_one(conn, _SQL["find_job"], {"kind": kind, "job_key": job_key}, make_job)
+
+
+def next_ready_at(conn: sqlite3.Connection, kind: JobKind) -> float | None:
+    """Return the earliest instant at which a job of the kind may be claimable: a wait's end or a lease's end.
+
+    None: there is nothing to wait for. A past instant means claimable now, or held back by max_running.
+    """
+    (ready_at,) = conn.execute(_SQL["find_next_ready"], {"kind": kind}).fetchone()
+    return None if ready_at is None else float(ready_at)
+
+
+def last_success_at(conn: sqlite3.Connection, kind: JobKind) -> int | None:
+    """Return when a job of the kind succeeded last."""
+    (instant,) = conn.execute(_SQL["find_last_success"], {"kind": kind}).fetchone()
+    return None if instant is None else int(instant)
+
+
+def counts(conn: sqlite3.Connection) -> dict[JobKind, dict[Status, int]]:
+    """Return the number of jobs by kind and status; every kind and status is present."""
+    table = {kind: dict.fromkeys(Status, 0) for kind in JobKind}
+    for kind, status, number in conn.execute(_SQL["count_jobs"]).fetchall():
+        if kind in table:
+            table[JobKind(kind)][Status(status)] = number
+    return table
+
+
+def waiting(conn: sqlite3.Connection, now: float, *, limit: int = 1000) -> list[JobRow]:
+    """Return pending jobs that wait for a time after `now`, soonest first; each has its wait_reason."""
+    return fetch_all(conn, _SQL["list_waiting"], {"now": now, "limit": limit}, make_job)
+
+
+def running(conn: sqlite3.Connection) -> list[JobRow]:
+    """Return leased jobs, oldest first."""
+    return fetch_all(conn, _SQL["list_running"], {}, make_job)
+
+
+def list_jobs(
+    conn: sqlite3.Connection, *, kind: JobKind | None = None, status: Status | None = None, limit: int = 1000
+) -> list[JobRow]:
+    """Return jobs of a kind and status (None: any), what needs attention first."""
+    return fetch_all(conn, _SQL["list_jobs"], {"kind": kind, "status": status, "limit": limit}, make_job)
+
+
+def show(conn: sqlite3.Connection, kind: JobKind, job_key: str) -> JobDetail | None:
+    """Return one job with its runs, newest first."""
+    job = find(conn, kind, job_key)
+    if job is None:
+        return None
+    return JobDetail(job, tuple(attempts.of_job(conn, kind, job_key)))

@@ -1,0 +1,30 @@
+-- name: insert_attempt
+-- Taken from the row that the claim has just written, so that the two cannot differ.
+INSERT INTO attempts (kind, job_key, epoch, worker_id, input_watermark, started_at)
+SELECT kind, job_key, epoch, worker_id, input_watermark, :now FROM jobs
+WHERE kind = :kind AND job_key = :job_key AND status = 'running'
+RETURNING id;
+
+-- name: end_attempt
+-- The first outcome stands.
+UPDATE attempts
+SET ended_at = :now, duration_ms = :duration_ms, outcome = :outcome, error_class = :error_class, error = :error
+WHERE id = :id AND outcome IS NULL;
+
+-- name: mark_attempt
+-- What died of a version, a model or a prompt can be found again by its fingerprint.
+UPDATE attempts
+SET provider = :provider, model = :model, fingerprint = :fingerprint
+WHERE id = :id;
+
+-- name: add_request
+-- The sums of a run grow with each settled request; all requests of a run go to one model.
+UPDATE attempts
+SET provider = :provider, model = :model, requests = requests + 1,
+    tokens_in = tokens_in + :tokens_in, tokens_out = tokens_out + :tokens_out,
+    tokens_cached = tokens_cached + :tokens_cached, cost = cost + :cost
+WHERE id = :id;
+
+-- name: list_attempts
+-- The newest runs of one job.
+SELECT * FROM attempts WHERE kind = :kind AND job_key = :job_key ORDER BY id DESC LIMIT :limit;

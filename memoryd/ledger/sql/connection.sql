@@ -1,0 +1,75 @@
+-- name: begin_write
+-- Takes the write lock at once: a deferred one that writes later fails with SQLITE_BUSY_SNAPSHOT, whatever the timeout.
+BEGIN IMMEDIATE;
+
+-- name: begin_read
+-- One snapshot for all queries of a function.
+BEGIN DEFERRED;
+
+-- name: commit
+-- The whole function or nothing.
+COMMIT;
+
+-- name: rollback
+-- After any error, and after every read.
+ROLLBACK;
+
+-- name: journal_wal
+-- Readers do not wait for the writer. The answer must be checked: it may stay what it was.
+PRAGMA journal_mode = WAL;
+
+-- name: journal_delete
+-- For network file systems, where the shared memory of a WAL does not work.
+PRAGMA journal_mode = DELETE;
+
+-- name: synchronous
+-- What was acknowledged survives a power cut.
+PRAGMA synchronous = FULL;
+
+-- name: fullfsync
+-- On macOS only this reaches the disk; elsewhere it does nothing.
+PRAGMA fullfsync = ON;
+
+-- name: busy_timeout
+-- Milliseconds to wait for a reader that checkpoints or a command that holds the lock briefly.
+PRAGMA busy_timeout = 5000;
+
+-- name: foreign_keys
+-- Off by default.
+PRAGMA foreign_keys = ON;
+
+-- name: trusted_schema
+-- A file from elsewhere runs no functions of ours.
+PRAGMA trusted_schema = OFF;
+
+-- name: journal_size_limit
+-- 4 MiB: a WAL that grew once is cut again.
+PRAGMA journal_size_limit = 4194304;
+
+-- name: temp_store
+-- Sorting leaves no files behind.
+PRAGMA temp_store = MEMORY;
+
+-- name: application_id
+-- Whose file is it?
+PRAGMA application_id;
+
+-- name: user_version
+-- Which migration was the last?
+PRAGMA user_version;
+
+-- name: count_objects
+-- An empty file is a new ledger; a file with tables of somebody else is not ours.
+SELECT count(*) FROM sqlite_schema;
+
+-- name: page_count
+-- Size in pages.
+PRAGMA page_count;
+
+-- name: page_size
+-- Bytes of a page.
+PRAGMA page_size;
+
+-- name: quick_check
+-- All but the comparison of indexes with tables.
+PRAGMA quick_check;

@@ -1,0 +1,180 @@
+-- name: find_job
+-- By primary key.
+SELECT * FROM jobs WHERE kind = :kind AND job_key = :job_key;
+
+-- name: list_leased
+-- The few rows that a claim must look at: are their leases live?
+SELECT * FROM jobs WHERE kind = :kind AND lease_until IS NOT NULL;
+
+-- name: find_claimable
+-- Oldest ready first; the partial index holds only what is not finished.
+SELECT job_key FROM jobs
+WHERE kind = :kind AND ready_at <= :now AND status = 'pending'
+ORDER BY ready_at, job_key
+LIMIT 1;
+
+-- name: claim_job
+-- A new token and a larger epoch shut out every earlier holder. Settings lowered meanwhile take hold here.
+UPDATE jobs
+SET status = 'running', worker_id = :worker_id, ownership_token = :token, epoch = epoch + 1,
+    started_at = :started_at, finished_at = NULL, lease_until = :lease_until, lease_seconds = :lease_seconds,
+    ready_at = :lease_until, retry_at = NULL, wait_reason = NULL, enqueued_at = NULL, cancel_requested = 0,
+    retry_remaining = min(retry_remaining, max(:max_attempts, 1))
+WHERE kind = :kind AND job_key = :job_key AND status = 'pending' AND ready_at <= :now
+RETURNING *;
+
+-- name: set_attempt
+-- The run that the present lease belongs to.
+UPDATE jobs SET attempt_id = :attempt_id WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token;
+
+-- name: record_crash
+-- A lease that is over: the run ended without a word. No attempt is taken.
+UPDATE jobs
+SET status = 'pending', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at,
+    crash_count = crash_count + 1, cancel_requested = 0,
+    ready_at = :ready_at, wait_reason = :reason, retry_at = CASE WHEN :reason IS NULL THEN NULL ELSE :ready_at END
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+RETURNING *;
+
+-- name: renew_lease
+-- The holder is alive.
+UPDATE jobs
+SET lease_until = :lease_until, lease_seconds = :lease_seconds, ready_at = :lease_until
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+RETURNING *;
+
+-- name: find_held
+-- Does this holder still hold the job?
+SELECT * FROM jobs
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running';
+
+-- name: request_cancel
+-- The holder hears of it at its next heartbeat.
+UPDATE jobs SET cancel_requested = 1
+WHERE kind = :kind AND job_key = :job_key AND status = 'running'
+RETURNING *;
+
+-- name: mark_fingerprint
+-- Which program, model and prompt work on it.
+UPDATE jobs SET fingerprint = :fingerprint
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+RETURNING *;
+
+-- name: complete_job
+-- Done up to :covered_watermark; what was enqueued while it ran makes it pending again.
+UPDATE jobs
+SET status = CASE WHEN input_watermark > :covered_watermark THEN 'pending' ELSE 'done' END,
+    ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_success_at = :finished_at,
+    last_success_watermark = :covered_watermark, last_error = NULL, retry_at = NULL,
+    crash_count = 0, cancel_requested = 0,
+    enqueued_at = CASE WHEN input_watermark > :covered_watermark THEN enqueued_at END,
+    ready_at = CASE WHEN input_watermark > :covered_watermark THEN :ready_at END,
+    wait_reason = CASE WHEN input_watermark > :covered_watermark THEN :reason END
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+RETURNING *;
+
+-- name: defer_job
+-- Not the job's fault: no attempt is taken, and the reason is kept.
+UPDATE jobs
+SET status = 'pending', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_error = :error,
+    retry_at = :ready_at, ready_at = :ready_at, wait_reason = :reason, cancel_requested = 0
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+RETURNING *;
+
+-- name: fail_job
+-- Takes an attempt, unless newer input has come meanwhile: that has its own attempts, which nothing has tried yet.
+-- Without attempts left the job is dead until somebody or something revives it.
+UPDATE jobs
+SET status = CASE WHEN input_watermark > :input_watermark OR retry_remaining > 1 THEN 'pending' ELSE 'error' END,
+    retry_remaining = CASE WHEN input_watermark > :input_watermark THEN retry_remaining ELSE retry_remaining - 1 END,
+    ready_at = CASE WHEN input_watermark > :input_watermark OR retry_remaining > 1 THEN :ready_at END,
+    retry_at = CASE WHEN input_watermark > :input_watermark OR retry_remaining > 1 THEN :ready_at END,
+    wait_reason = CASE WHEN input_watermark > :input_watermark OR retry_remaining > 1 THEN :reason END,
+    ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_error = :error, cancel_requested = 0
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+RETURNING *;
+
+-- name: release_job
+-- Given back untouched: claimable at once.
+UPDATE jobs
+SET status = 'pending', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at,
+    ready_at = :ready_at, retry_at = NULL, wait_reason = NULL, cancel_requested = 0
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+RETURNING *;
+
+-- name: insert_job
+-- The first time that there is something to do.
+INSERT INTO jobs (kind, job_key, status, retry_remaining, input_watermark, ready_at, wait_reason, enqueued_at,
+                  enqueue_reason)
+VALUES (:kind, :job_key, 'pending', :max_attempts, :watermark, :ready_at, :reason, :enqueued_at, :enqueue_reason)
+RETURNING *;
+
+-- name: reopen_job
+-- New input: attempts are full again, crashes at the old watermark are forgotten. What it waits for is the caller's
+-- decision.
+UPDATE jobs
+SET status = 'pending', input_watermark = :watermark, retry_remaining = max(retry_remaining, :max_attempts),
+    crash_count = 0, ready_at = :ready_at, retry_at = :retry_at, wait_reason = :reason,
+    enqueued_at = coalesce(enqueued_at, :enqueued_at), enqueue_reason = :enqueue_reason
+WHERE kind = :kind AND job_key = :job_key AND status IN ('pending', 'done', 'error')
+RETURNING *;
+
+-- name: raise_watermark
+-- New input while it runs: the lease is left alone, the end of the run sees the larger watermark.
+UPDATE jobs
+SET input_watermark = :watermark, retry_remaining = max(retry_remaining, :max_attempts), crash_count = 0,
+    enqueued_at = coalesce(enqueued_at, :enqueued_at), enqueue_reason = :enqueue_reason
+WHERE kind = :kind AND job_key = :job_key AND status = 'running'
+RETURNING *;
+
+-- name: revive_job
+-- A person wants it tried now, whatever it waits for or died of.
+UPDATE jobs
+SET status = 'pending', ready_at = :ready_at, retry_at = NULL, wait_reason = NULL, crash_count = 0,
+    retry_remaining = max(retry_remaining, :max_attempts)
+WHERE kind = :kind AND job_key = :job_key AND status IN ('pending', 'error')
+RETURNING *;
+
+-- name: revive_dead_jobs
+-- All that is out of attempts.
+UPDATE jobs
+SET status = 'pending', ready_at = :ready_at, retry_at = NULL, wait_reason = NULL, crash_count = 0,
+    retry_remaining = max(retry_remaining, :max_attempts)
+WHERE kind = :kind AND status = 'error'
+RETURNING *;
+
+-- name: expedite_jobs
+-- :reasons is a JSON array of wait reasons that do not hold now.
+UPDATE jobs
+SET ready_at = :ready_at, retry_at = NULL, wait_reason = NULL
+WHERE kind = :kind AND ready_at > :now AND status = 'pending'
+  AND wait_reason IN (SELECT value FROM json_each(:reasons))
+RETURNING *;
+
+-- name: find_next_ready
+-- The first entry of the partial index.
+SELECT min(ready_at) FROM jobs WHERE kind = :kind AND ready_at IS NOT NULL;
+
+-- name: find_last_success
+-- The last entry of an index.
+SELECT max(last_success_at) FROM jobs WHERE kind = :kind AND last_success_at IS NOT NULL;
+
+-- name: count_jobs
+-- Read from the published index alone.
+SELECT kind, status, count(*) FROM jobs GROUP BY kind, status;
+
+-- name: list_waiting
+-- Pending and not yet ready.
+SELECT * FROM jobs WHERE status = 'pending' AND ready_at > :now ORDER BY ready_at, kind, job_key LIMIT :limit;
+
+-- name: list_running
+-- All leases.
+SELECT * FROM jobs WHERE lease_until IS NOT NULL ORDER BY started_at, kind, job_key;
+
+-- name: list_jobs
+-- What needs attention first: dead, running, waiting, then what finished last.
+SELECT * FROM jobs
+WHERE (:kind IS NULL OR kind = :kind) AND (:status IS NULL OR status = :status)
+ORDER BY CASE status WHEN 'error' THEN 0 WHEN 'running' THEN 1 WHEN 'pending' THEN 2 ELSE 3 END,
+         ready_at, finished_at DESC, kind, job_key
+LIMIT :limit;

@@ -1,0 +1,263 @@
+-- The truth about the ledger's tables. The migrations reach exactly this; a test compares.
+-- Every *_at is epoch seconds UTC. CHECK constraints repeat the invariants of states.py.
+
+-- Small facts about the ledger itself, such as the first start.
+CREATE TABLE meta (
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT;
+
+-- One row per thing to do. The columns up to last_success_watermark are the published ones; ours follow.
+--   ready_at         when somebody may claim it: a wait's end, or a lease's end; NULL when there is nothing to wait for
+--   wait_reason      why it waits, NULL when it is claimable at once
+--   epoch            grows with every claim, so that a late holder is known
+--   lease_seconds    how long the present lease was when taken: one further in the future was written by a wrong clock
+--   crash_count      runs at this watermark that ended without a word
+--   enqueued_at      first enqueue since the last claim, for the debounce
+--   enqueue_reason   what asked for it last
+CREATE TABLE jobs (
+  kind TEXT NOT NULL,
+  job_key TEXT NOT NULL,
+  status TEXT NOT NULL,
+  worker_id TEXT,
+  ownership_token TEXT,
+  started_at INTEGER,
+  finished_at INTEGER,
+  lease_until INTEGER,
+  retry_at INTEGER,
+  retry_remaining INTEGER NOT NULL,
+  last_error TEXT,
+  input_watermark INTEGER,
+  last_success_watermark INTEGER,
+  ready_at INTEGER,
+  wait_reason TEXT,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  lease_seconds REAL,
+  crash_count INTEGER NOT NULL DEFAULT 0,
+  enqueued_at INTEGER,
+  enqueue_reason TEXT,
+  cancel_requested INTEGER NOT NULL DEFAULT 0,
+  attempt_id INTEGER,
+  last_success_at INTEGER,
+  fingerprint TEXT,
+  PRIMARY KEY (kind, job_key),
+  CHECK (status IN ('pending', 'running', 'done', 'error')),
+  CHECK (input_watermark IS NOT NULL),
+  CHECK (last_success_watermark IS NULL OR last_success_watermark <= input_watermark),
+  CHECK (cancel_requested IN (0, 1)),
+  CHECK (epoch >= 0 AND crash_count >= 0 AND retry_remaining >= 0),
+  CHECK ((status = 'running') = (ownership_token IS NOT NULL)),
+  CHECK ((status = 'running') = (lease_until IS NOT NULL)),
+  CHECK (status <> 'running' OR (worker_id IS NOT NULL AND started_at IS NOT NULL AND lease_seconds > 0)),
+  CHECK (status <> 'running' OR ready_at = lease_until),
+  CHECK ((ready_at IS NULL) = (status IN ('done', 'error'))),
+  CHECK (retry_at IS NULL OR (status = 'pending' AND retry_at = ready_at AND wait_reason IS NOT NULL)),
+  CHECK (wait_reason IS NULL OR status = 'pending'),
+  CHECK (status NOT IN ('pending', 'running') OR retry_remaining > 0),
+  CHECK (status <> 'done' OR last_success_watermark = input_watermark),
+  CHECK (status <> 'error' OR (last_error IS NOT NULL AND retry_remaining = 0))
+) STRICT;
+
+-- The published index, for whoever reads the table as the reference does.
+CREATE INDEX jobs_published ON jobs (kind, status, retry_at, lease_until);
+
+-- A claim costs the same with 100,000 finished rows as with none.
+CREATE INDEX jobs_ready ON jobs (kind, ready_at, job_key) WHERE ready_at IS NOT NULL;
+
+-- The few leases of a kind, live or not.
+CREATE INDEX jobs_leased ON jobs (kind, lease_until) WHERE lease_until IS NOT NULL;
+
+CREATE INDEX jobs_success ON jobs (kind, last_success_at) WHERE last_success_at IS NOT NULL;
+
+-- One row per run of a job. outcome is NULL while it runs.
+CREATE TABLE attempts (
+  id INTEGER PRIMARY KEY,
+  kind TEXT NOT NULL,
+  job_key TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  worker_id TEXT NOT NULL,
+  input_watermark INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  duration_ms INTEGER,
+  outcome TEXT,
+  error_class TEXT,
+  error TEXT,
+  provider TEXT,
+  model TEXT,
+  fingerprint TEXT,
+  tokens_in INTEGER NOT NULL DEFAULT 0,
+  tokens_out INTEGER NOT NULL DEFAULT 0,
+  tokens_cached INTEGER NOT NULL DEFAULT 0,
+  cost REAL NOT NULL DEFAULT 0,
+  requests INTEGER NOT NULL DEFAULT 0,
+  CHECK (outcome IN ('done', 'nothing', 'deferred', 'failed', 'released', 'crashed')),
+  CHECK ((outcome IS NULL) = (ended_at IS NULL))
+) STRICT;
+
+CREATE INDEX attempts_job ON attempts (kind, job_key, id);
+
+-- One row per HTTP request to a model; reserved before it is sent, settled after. Unsettled ones count as estimated.
+CREATE TABLE requests (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  job_key TEXT NOT NULL,
+  attempt_id INTEGER,
+  reference TEXT,
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  estimated_tokens INTEGER NOT NULL,
+  estimated_cost REAL NOT NULL,
+  settled_at INTEGER,
+  outcome TEXT,
+  tokens_in INTEGER,
+  tokens_out INTEGER,
+  tokens_cached INTEGER,
+  cost REAL,
+  duration_ms INTEGER,
+  CHECK ((settled_at IS NULL) = (outcome IS NULL))
+) STRICT;
+
+CREATE INDEX requests_at ON requests (at);
+
+CREATE INDEX requests_attempt ON requests (attempt_id);
+
+-- What discovery knows of each recorded session.
+--   memory_mode   as the agent says; user_mode is the person's own choice and wins; polluted_at is our own finding
+--   covered_*     time of the last record and bytes of the records that were extracted
+--   queued_*      the same pair as it was when the session was enqueued last
+--   remembers     may this session be part of memory
+--   is_open       does this session hold something that is neither extracted nor enqueued
+CREATE TABLE sessions (
+  thread_id TEXT PRIMARY KEY,
+  agent TEXT NOT NULL,
+  path TEXT NOT NULL,
+  cwd TEXT,
+  git_branch TEXT,
+  parent_id TEXT,
+  kind TEXT NOT NULL,
+  originator TEXT,
+  started_at INTEGER,
+  size INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  record_bytes INTEGER NOT NULL,
+  memory_mode TEXT NOT NULL DEFAULT 'enabled',
+  user_mode TEXT,
+  polluted_at INTEGER,
+  excluded TEXT,
+  covered_updated_at INTEGER,
+  covered_bytes INTEGER,
+  queued_updated_at INTEGER,
+  queued_bytes INTEGER,
+  first_seen_at INTEGER NOT NULL,
+  read_error TEXT,
+  stem TEXT,
+  remembers INTEGER NOT NULL GENERATED ALWAYS AS (
+    CASE user_mode WHEN 'enabled' THEN 1 WHEN 'disabled' THEN 0
+    ELSE memory_mode = 'enabled' AND polluted_at IS NULL END
+  ) VIRTUAL,
+  is_open INTEGER NOT NULL GENERATED ALWAYS AS (
+    excluded IS NULL
+    AND remembers
+    AND (updated_at IS NOT covered_updated_at OR record_bytes IS NOT covered_bytes)
+    AND (updated_at IS NOT queued_updated_at OR record_bytes IS NOT queued_bytes)
+  ) VIRTUAL,
+  CHECK (memory_mode IN ('enabled', 'disabled', 'polluted')),
+  CHECK (user_mode IN ('enabled', 'disabled', 'no-recall')),
+  CHECK ((covered_updated_at IS NULL) = (covered_bytes IS NULL)),
+  CHECK ((queued_updated_at IS NULL) = (queued_bytes IS NULL))
+) STRICT;
+
+CREATE INDEX sessions_open ON sessions (updated_at, thread_id) WHERE is_open;
+
+CREATE INDEX sessions_path ON sessions (path);
+
+CREATE INDEX sessions_excluded ON sessions (excluded) WHERE excluded IS NOT NULL;
+
+-- Files that were looked at and are no session's file: second copies, and what could not be read.
+CREATE TABLE other_files (
+  path TEXT PRIMARY KEY,
+  size INTEGER NOT NULL,
+  mtime_ns INTEGER NOT NULL,
+  thread_id TEXT,
+  problem TEXT,
+  seen_at INTEGER NOT NULL
+) STRICT;
+
+-- What a session taught: one row per session that taught something. The published columns.
+CREATE TABLE stage1_outputs (
+  thread_id TEXT PRIMARY KEY,
+  source_updated_at INTEGER NOT NULL,
+  raw_memory TEXT NOT NULL,
+  rollout_summary TEXT NOT NULL,
+  rollout_slug TEXT,
+  generated_at INTEGER NOT NULL,
+  usage_count INTEGER,
+  last_usage INTEGER,
+  selected_for_phase2 INTEGER NOT NULL DEFAULT 0,
+  selected_for_phase2_source_updated_at INTEGER,
+  CHECK (selected_for_phase2 IN (0, 1))
+) STRICT;
+
+CREATE INDEX stage1_outputs_source ON stage1_outputs (source_updated_at DESC, thread_id DESC);
+
+-- One row per citation seen, so that a resumed, copied or forked session counts once.
+CREATE TABLE usage_events (
+  thread_id TEXT NOT NULL,
+  message_key TEXT NOT NULL,
+  seen_at INTEGER NOT NULL,
+  PRIMARY KEY (thread_id, message_key)
+) STRICT, WITHOUT ROWID;
+
+-- What has been decided and is being put in place: commit and base are git object ids.
+CREATE TABLE publications (
+  id INTEGER PRIMARY KEY,
+  commit_id TEXT NOT NULL,
+  base_id TEXT NOT NULL,
+  state TEXT NOT NULL,
+  attempt_id INTEGER,
+  decided_at INTEGER NOT NULL,
+  published_at INTEGER,
+  CHECK (state IN ('decided', 'published')),
+  CHECK ((state = 'published') = (published_at IS NOT NULL))
+) STRICT;
+
+-- Nobody decides anew while something decided is not in place.
+CREATE UNIQUE INDEX publications_pending ON publications (state) WHERE state = 'decided';
+
+-- Provenance: what the handbook says, since when, and until when.
+CREATE TABLE claims (
+  id INTEGER PRIMARY KEY,
+  text TEXT NOT NULL,
+  section TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  status TEXT NOT NULL,
+  valid_from INTEGER NOT NULL,
+  invalidated_at INTEGER
+) STRICT;
+
+-- One valid claim of the same words in the same place.
+CREATE UNIQUE INDEX claims_valid ON claims (scope, section, text) WHERE invalidated_at IS NULL;
+
+CREATE TABLE claim_threads (
+  claim_id INTEGER NOT NULL REFERENCES claims (id) ON DELETE CASCADE,
+  thread_id TEXT NOT NULL,
+  PRIMARY KEY (claim_id, thread_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX claim_threads_thread ON claim_threads (thread_id);
+
+-- What was learned about a model: bytes per token, the rung of the structured-output ladder.
+CREATE TABLE model_facts (
+  provider TEXT NOT NULL,
+  model TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  learned_at INTEGER NOT NULL,
+  PRIMARY KEY (provider, model, key)
+) STRICT, WITHOUT ROWID;
+
+PRAGMA application_id = 1835363684;
+PRAGMA user_version = 1;

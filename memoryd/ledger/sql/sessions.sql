@@ -1,0 +1,122 @@
+-- name: list_files
+-- A whole scan on purpose: discovery compares all of it with the file system, once per pass.
+SELECT path, size, mtime_ns FROM other_files
+UNION ALL
+SELECT path, size, mtime_ns FROM sessions;
+
+-- name: keep_former_file
+-- Before another file of the session takes over, its present one becomes a known copy.
+INSERT INTO other_files (path, size, mtime_ns, thread_id, problem, seen_at)
+SELECT path, size, mtime_ns, thread_id, 'copy', :now FROM sessions
+WHERE thread_id = :thread_id AND path <> :path
+  AND (:updated_at, :record_bytes) >= (updated_at, record_bytes)
+ON CONFLICT (path) DO UPDATE
+SET size = excluded.size, mtime_ns = excluded.mtime_ns, thread_id = excluded.thread_id, problem = excluded.problem,
+    seen_at = excluded.seen_at;
+
+-- name: drop_other_file
+-- The file is a session's own now.
+DELETE FROM other_files WHERE path = :path;
+
+-- name: upsert_session
+-- No row back: another file of the session reaches further, and stays. The same file may also reach less far.
+INSERT INTO sessions (thread_id, agent, path, cwd, git_branch, parent_id, kind, originator, started_at, size, mtime_ns,
+                      updated_at, record_bytes, memory_mode, read_error, first_seen_at)
+VALUES (:thread_id, :agent, :path, :cwd, :git_branch, :parent_id, :kind, :originator, :started_at, :size, :mtime_ns,
+        :updated_at, :record_bytes, :memory_mode, :read_error, :now)
+ON CONFLICT (thread_id) DO UPDATE
+SET agent = excluded.agent, path = excluded.path, cwd = excluded.cwd, git_branch = excluded.git_branch,
+    parent_id = excluded.parent_id, kind = excluded.kind, originator = excluded.originator,
+    started_at = excluded.started_at, size = excluded.size, mtime_ns = excluded.mtime_ns,
+    updated_at = excluded.updated_at, record_bytes = excluded.record_bytes, memory_mode = excluded.memory_mode,
+    read_error = excluded.read_error
+WHERE sessions.path = excluded.path
+   OR (excluded.updated_at, excluded.record_bytes) >= (sessions.updated_at, sessions.record_bytes)
+RETURNING *;
+
+-- name: upsert_other_file
+-- Known by size and time of change, so that it is not read again.
+INSERT INTO other_files (path, size, mtime_ns, thread_id, problem, seen_at)
+VALUES (:path, :size, :mtime_ns, :thread_id, :problem, :now)
+ON CONFLICT (path) DO UPDATE
+SET size = excluded.size, mtime_ns = excluded.mtime_ns, thread_id = excluded.thread_id, problem = excluded.problem,
+    seen_at = excluded.seen_at;
+
+-- name: list_problems
+-- What could not be read as a session.
+SELECT path, problem FROM other_files
+WHERE problem IS NOT NULL AND problem <> 'copy'
+ORDER BY seen_at DESC, path
+LIMIT :limit;
+
+-- name: list_due
+-- Through the partial index on open sessions: what is covered or enqueued costs nothing.
+SELECT * FROM sessions
+WHERE is_open AND updated_at <= :idle_before AND updated_at >= :newest_from
+ORDER BY updated_at DESC, thread_id DESC
+LIMIT :limit;
+
+-- name: find_session
+-- By primary key.
+SELECT * FROM sessions WHERE thread_id = :thread_id;
+
+-- name: list_by_prefix
+-- For people: an id may be cut, and the agent's name in front of it left out. A scan, and rare.
+SELECT * FROM sessions
+WHERE substr(thread_id, 1, length(:prefix)) = :prefix OR substr(thread_id, length(agent) + 2, length(:prefix)) = :prefix
+ORDER BY thread_id
+LIMIT :limit;
+
+-- name: find_by_path
+-- The session's own file first, then copies.
+SELECT * FROM sessions
+WHERE path = :path OR thread_id = (SELECT thread_id FROM other_files WHERE path = :path)
+ORDER BY path = :path DESC, updated_at DESC
+LIMIT 1;
+
+-- name: list_sessions
+-- For people.
+SELECT * FROM sessions ORDER BY updated_at DESC, thread_id LIMIT :limit;
+
+-- name: set_excluded
+-- Discovery decides anew at each look; it never brings back what a person had forgotten.
+UPDATE sessions SET excluded = :reason
+WHERE thread_id = :thread_id AND excluded IS NOT :forgotten AND excluded IS NOT :reason;
+
+-- name: count_excluded
+-- From the partial index.
+SELECT excluded, count(*) FROM sessions WHERE excluded IS NOT NULL GROUP BY excluded;
+
+-- name: set_user_mode
+-- `enabled` also lifts what excluded or polluted it.
+UPDATE sessions
+SET user_mode = :mode,
+    excluded = CASE WHEN :mode = 'enabled' THEN NULL ELSE excluded END,
+    polluted_at = CASE WHEN :mode = 'enabled' THEN NULL ELSE polluted_at END
+WHERE thread_id = :thread_id;
+
+-- name: mark_polluted
+-- The first time stands.
+UPDATE sessions SET polluted_at = coalesce(polluted_at, :now) WHERE thread_id = :thread_id;
+
+-- name: fix_stem
+-- The first name stands, so that a session that is regenerated overwrites its file.
+UPDATE sessions SET stem = coalesce(stem, :stem) WHERE thread_id = :thread_id RETURNING stem;
+
+-- name: record_queued
+-- The pair that the job's present watermark stands for.
+UPDATE sessions SET queued_updated_at = :updated_at, queued_bytes = :record_bytes WHERE thread_id = :thread_id;
+
+-- name: record_covered
+-- When the pair is also what is known of the file, an older enqueued pair is forgotten: the file may return to it.
+UPDATE sessions
+SET covered_updated_at = :updated_at, covered_bytes = :record_bytes,
+    queued_updated_at = CASE WHEN updated_at = :updated_at AND record_bytes = :record_bytes
+                        THEN :updated_at ELSE queued_updated_at END,
+    queued_bytes = CASE WHEN updated_at = :updated_at AND record_bytes = :record_bytes
+                   THEN :record_bytes ELSE queued_bytes END
+WHERE thread_id = :thread_id;
+
+-- name: find_selection
+-- Has the session an output, and is that part of the memory folder?
+SELECT selected_for_phase2 FROM stage1_outputs WHERE thread_id = :thread_id;
