@@ -88,10 +88,12 @@ class _Run:
     seen: set[bytes] = field(default_factory=set)
     complaints: tuple[str, ...] = ()
     conversation: Conversation = field(init=False)
+    context_limit: int = field(init=False)
 
     def __post_init__(self) -> None:
         fixed = byte_length(self.brief.instructions) + sum(byte_length(str(spec)) for spec in tools.tool_specs())
         self.conversation = Conversation(self.brief.opening, fixed_bytes=fixed)
+        self.context_limit = self.caps.max_context_bytes
 
     async def take_turn(self) -> str | None:
         """Ask once and carry out what was answered; return the summary when the result is accepted."""
@@ -110,7 +112,7 @@ class _Run:
 
     async def _ask(self) -> Answer:
         for overflows in range(MAX_OVERFLOWS + 1):
-            self._make_room(self.caps.max_context_bytes)
+            self._make_room()
             self._stop_at_a_cap()
             self.tally.requests += 1
             try:
@@ -129,16 +131,18 @@ class _Run:
             tools=tools.tool_specs(),
         )
 
-    def _make_room(self, limit_bytes: int) -> None:
-        if self.conversation.size > limit_bytes and self.conversation.shrink(int(limit_bytes * SHRINK_TO)):
+    def _make_room(self) -> None:
+        limit = self.context_limit
+        if self.conversation.size > limit and self.conversation.shrink(int(limit * SHRINK_TO)):
             self.seen.clear()  # what was dropped may be read again, and is new then
 
     def _drop_half(self, *, keep_newest: bool) -> bool:
-        """Drop outputs after an overflow; the newest only when there is nothing else, or the older did not do."""
-        half = self.conversation.size // 2
-        dropped = self.conversation.shrink(half, keep_newest=keep_newest)
+        """Drop outputs after an overflow, the newest only when nothing else is left; remember what was too much."""
+        size = self.conversation.size
+        self.context_limit = min(self.context_limit, size - 1)
+        dropped = self.conversation.shrink(size // 2, keep_newest=keep_newest)
         if not dropped:
-            dropped = self.conversation.shrink(half, keep_newest=False)
+            dropped = self.conversation.shrink(size // 2, keep_newest=False)
         self.seen.clear()
         return dropped > 0
 
@@ -162,24 +166,22 @@ class _Run:
         valid = progress = False
         answered_bytes = 0
         for number, call in enumerate(calls):
-            try:
-                request = _parse(call, number, answered_bytes)
-            except RefusedError as refused:
-                deed = refuse(refused)
-            else:
-                if isinstance(request, tools.Finish):
-                    deed = await self._finish(request)
-                    if deed.answer == ACCEPTED:
-                        return request.summary
-                else:
-                    deed = await asyncio.to_thread(perform, self.folder, request)
-                progress = self._is_progress(request, deed) or progress
+            request = _parse(call, number, answered_bytes)
+            deed = request if isinstance(request, Deed) else await self._perform(request)
+            if isinstance(request, tools.Finish) and deed.answer == ACCEPTED:
+                return request.summary.encode("utf-8", "replace").decode()
             valid = self._note(deed) or valid
+            progress = self._is_progress(request, deed) or progress
             answered_bytes += byte_length(deed.answer)
             results.append(ToolResult(call.call_id, deed.answer))
         self.tally.count_reply(valid=valid, progress=progress)
         self.conversation.add_results(tuple(results))
         return None
+
+    async def _perform(self, request: tools.ToolRequest) -> Deed:
+        if isinstance(request, tools.Finish):
+            return await self._finish(request)
+        return await asyncio.to_thread(perform, self.folder, request)
 
     async def _finish(self, request: tools.Finish) -> Deed:
         complaints = await self.finish(request.summary)
@@ -203,7 +205,7 @@ class _Run:
         self.tally.refusals[deed.refusal.value] += 1
         return deed.refusal in MISSES
 
-    def _is_progress(self, request: tools.ToolRequest, deed: Deed) -> bool:
+    def _is_progress(self, request: tools.ToolRequest | Deed, deed: Deed) -> bool:
         if not isinstance(request, tools.Look) or deed.refusal is not None:
             return deed.changed
         digest = hashlib.sha256(f"{request!r}\n{deed.answer}".encode("utf-8", "surrogatepass")).digest()
@@ -212,13 +214,17 @@ class _Run:
         return is_new
 
 
-def _parse(call: ToolCall, number: int, answered_bytes: int) -> tools.ToolRequest:
-    if number >= MAX_CALLS:
-        raise RefusedError(RefusalKind.TOO_MANY_CALLS, f"at most {MAX_CALLS} calls in one reply are carried out")
-    request = tools.parse_call(call)
+def _parse(call: ToolCall, number: int, answered_bytes: int) -> tools.ToolRequest | Deed:
+    """Turn a call into a request, or into the answer that refuses it."""
+    try:
+        if number >= MAX_CALLS:
+            raise RefusedError(RefusalKind.TOO_MANY_CALLS, f"at most {MAX_CALLS} calls in one reply are carried out")
+        request = tools.parse_call(call)
+    except RefusedError as refused:
+        return refuse(refused)
     if isinstance(request, tools.Look) and answered_bytes >= MAX_REPLY_BYTES:
-        raise RefusedError(
-            RefusalKind.TOO_MANY_CALLS, "too much was read in one reply: call this again in the next one"
+        return refuse(
+            RefusedError(RefusalKind.TOO_MANY_CALLS, "one reply has read too much: call this in the next one")
         )
     return request
 
