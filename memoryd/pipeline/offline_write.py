@@ -1,11 +1,31 @@
-"""Stage 2 without a model: the handbook and its summary, rewritten from the selected outputs alone."""
+"""Stage 2 without a model: the handbook and its summary, rewritten from the selected outputs and notes alone.
+
+Nothing of the previous files is read, so what lost its evidence is gone by itself; a person's own lines are put back by
+publication. The same inputs give the same bytes.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from memoryd.ledger.outputs import SelectedOutput
+from memoryd.pipeline.offline_groups import handbook_of, projects_of
+from memoryd.pipeline.offline_notes import read_notes
+from memoryd.pipeline.offline_overview import fitted_summary
+from memoryd.pipeline.offline_text import one_line
+from memoryd.workspace.files import write_private
+from memoryd.workspace.handbook import render_handbook
+from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE
+from memoryd.workspace.summary import render_summary
 
 
 def write_offline(work: Path, selected: Sequence[SelectedOutput], *, now: float, max_summary_bytes: int) -> None:
-    """Write MEMORY.md and memory_summary.md of `work`; the same inputs give the same bytes."""
-    del work, selected, now, max_summary_bytes
+    """Write MEMORY.md and memory_summary.md of the staged folder `work`.
+
+    `now` (epoch seconds) only decides which sessions the summary lists as recent. Raises StorageError or DiskFull.
+    """
+    notes = read_notes(work, cwds={one_line(output.cwd) for output in selected if output.cwd})
+    projects = projects_of(selected, notes)
+    handbook = handbook_of(projects, notes)
+    summary = fitted_summary(handbook, projects, notes, now=now, max_bytes=max_summary_bytes)
+    write_private(work / MEMORY_FILE, render_handbook(handbook).encode())
+    write_private(work / SUMMARY_FILE, render_summary(summary).encode())

@@ -1,7 +1,7 @@
 """The stage-1 reply: its value, its strict schema, and the one parser that decides whether an answer is one.
 
-A model may wrap the object in fences, prose, its own thoughts or a JSON string: that is salvaged. What it may not do is
-change the meaning: anything that is not the schema raises MalformedReply, and so never deletes or replaces a memory (I8).
+A model may wrap the object in fences, prose, its own thoughts or a JSON string: that is salvaged. Anything else that is
+not the schema raises MalformedReply, and so never deletes or replaces a memory (I8).
 """
 
 import json
@@ -86,7 +86,7 @@ def _unwrap(text: str) -> dict[str, object] | None:
     fitting = [fields for fields in found if "raw_memory" in fields and "rollout_summary" in fields]
     if len(fitting) > 1:
         raise _malformed(f"it holds {len(fitting)} replies instead of one")
-    return (fitting or found or [None])[0]
+    return next(iter(fitting or found), None)
 
 
 def _objects_within(text: str) -> Iterator[dict[str, object]]:
