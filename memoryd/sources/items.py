@@ -1,4 +1,4 @@
-"""The values that every reader of sessions gives out, whatever the agent: files, heads, tails, items, limits, citations."""
+"""The values that every reader gives out, whatever the agent: files, heads, tails, items, limits, citations."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -86,13 +86,14 @@ class SessionHead:
 class SessionTail:
     """What the end of a session says about it.
 
-    `last_record_at` is epoch seconds, the file's mtime only where the format has no times; `record_bytes` counts
-    decompressed bytes; `memory_mode` is None when the end does not speak of it.
+    `last_record_at` is epoch seconds; where the format has no times (`timed` is False) it is the file's mtime, which a
+    mere touch moves. `record_bytes` counts decompressed bytes; `memory_mode` is None when the end does not speak of it.
     """
 
     last_record_at: int
     record_bytes: int
     memory_mode: MemoryMode | None
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class LimitWindow:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """A rate-limit snapshot that the agent recorded at `seen_at`; `reached` names the limit that was hit, if one was."""
+    """A rate-limit snapshot that the agent recorded at `seen_at`; `reached` names the limit that was hit, if any."""
 
     seen_at: float | None
     limit_id: str | None

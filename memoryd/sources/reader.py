@@ -1,7 +1,7 @@
 """The seam between agents' session formats and the rest: what every reader module must offer."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -10,28 +10,45 @@ from memoryd.sources.items import CitationSeen, Item, MemoryMode, RateLimits, Se
 
 
 class Reading:
-    """Placeholder of the stream of items; its attributes are those of the finished one."""
+    """One pass over a session: an iterator of its items, and, once it is exhausted, what else was seen on the way.
 
-    bad_lines: int
-    unknown: Counter[str]
-    dropped: Counter[str]
-    memory_mode: MemoryMode | None
-    rate_limits: RateLimits | None
-    citations: list[CitationSeen]
-    last_record_at: int
-    record_bytes: int
-    items_seen: int
+    `bad_lines` could not be decoded or were over the cap; `unknown` counts record types nobody knows; `dropped` counts
+    by reason what is known and not wanted (developer, agents_md, skill, compaction, image, rolled_back, copied, ...);
+    `last_record_at` (epoch seconds) and `record_bytes` (decompressed) equal those of the session's tail.
+    """
+
+    def __init__(self, items: Callable[["Reading"], Generator[Item, None, None]], close: Callable[[], None]) -> None:
+        self.bad_lines = 0
+        self.unknown: Counter[str] = Counter()
+        self.dropped: Counter[str] = Counter()
+        self.memory_mode: MemoryMode | None = None
+        self.rate_limits: RateLimits | None = None
+        self.citations: list[CitationSeen] = []
+        self.last_record_at = 0
+        self.record_bytes = 0
+        self.timed = False
+        self.items_seen = 0
+        self._items = items(self)
+        self._close = close
 
     def __iter__(self) -> Iterator[Item]:
-        raise NotImplementedError
+        return self
+
+    def __next__(self) -> Item:
+        item = next(self._items)
+        self.items_seen += 1
+        return item
+
+    def close(self) -> None:
+        """Let go of the file; closing twice is allowed."""
+        self._items.close()
+        self._close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        raise NotImplementedError
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
 
 
 class SessionReader(Protocol):
@@ -44,7 +61,7 @@ class SessionReader(Protocol):
         ...
 
     def missing_roots(self, homes: Sequence[Path]) -> list[Path]:
-        """Return the homes that hold no sessions folder."""
+        """Return the homes that hold no sessions folder that can be listed."""
         ...
 
     def head(self, file: SessionFile) -> SessionHead:
@@ -56,5 +73,8 @@ class SessionReader(Protocol):
         ...
 
     def read(self, file: SessionFile) -> Reading:
-        """Open a session as a stream of items; raises SessionVanished or SessionUnreadable."""
+        """Open a session as a stream of items; raises SessionVanished or SessionUnreadable.
+
+        The stream raises SessionWithoutItems at its end when there were bytes and no record of them was understood.
+        """
         ...
