@@ -22,6 +22,10 @@ PRAGMA journal_mode = WAL;
 -- For network file systems, where the shared memory of a WAL does not work.
 PRAGMA journal_mode = DELETE;
 
+-- name: locking_exclusive
+-- Goes with it: locks of such file systems are not to be trusted with a second process.
+PRAGMA locking_mode = EXCLUSIVE;
+
 -- name: synchronous
 -- What was acknowledged survives a power cut.
 PRAGMA synchronous = FULL;

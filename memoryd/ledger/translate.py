@@ -1,0 +1,58 @@
+"""The one place where errors of SQLite and of its file become ours."""
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt, StorageError
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_PRIMARY = 0xFF
+"""SQLite's extended codes keep the primary one in their low byte."""
+
+
+@contextmanager
+def translated(path: Path, attempt: str) -> Iterator[None]:
+    """Raise StorageError or one of its kinds for anything that SQLite or the system says while we `attempt` something.
+
+    `attempt` is a verb phrase, such as "write to".
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _from_sqlite(error, path, attempt) from error
+    except OSError as error:
+        raise _from_system(error, path, attempt) from error
+
+
+def _from_sqlite(error: sqlite3.Error, path: Path, attempt: str) -> StorageError:
+    code = primary_code(error)
+    what = f"cannot {attempt} the ledger {path}: {error}"
+    if code == sqlite3.SQLITE_FULL:
+        return DiskFull(what, remedy="free some disk space; memoryd goes on by itself")
+    if code == sqlite3.SQLITE_READONLY:
+        return DiskFull(what, remedy="make the folder writable for this user")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return LedgerCorrupt(what, remedy=f"move {path} away and put a backup in its place, or start a new ledger")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LedgerBusy(what, remedy="another process works on it; try again when it has finished")
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StorageError(what, remedy="look at the path and its permissions")
+    return StorageError(what, remedy="`memoryd doctor` looks further")
+
+
+def _from_system(error: OSError, path: Path, attempt: str) -> StorageError:
+    what = f"cannot {attempt} the ledger {path}: {error.strerror or error}"
+    if error.errno in _NO_SPACE:
+        return DiskFull(what, remedy="free some disk space or make it writable; memoryd goes on by itself")
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return StorageError(what, remedy="`memoryd init` makes the folder")
+    return StorageError(what, remedy="look at the path and its permissions")
+
+
+def primary_code(error: sqlite3.Error) -> int | None:
+    """Return SQLite's primary result code; None for mistakes that Python's module itself reports."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & _PRIMARY
