@@ -1,9 +1,58 @@
-"""The history of the memory folder: the only module that runs git, cut off from the user's own configuration."""
+"""The history of the memory folder: the only module that runs git, cut off from the user's own configuration.
 
-from collections.abc import Mapping, Sequence
+Trees are built from files by plumbing (hash-object, update-index, write-tree) with an index of their own, so no ignore
+file, filter, hook, nested repository or stale index.lock of the live folder has a say in them.
+"""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
+
+from memoryd.errors import DiskFull, GitError, GitMissing
+from memoryd.workspace.files import fsync_folder, translated
+
+ACCEPTED: Final = "refs/memoryd/accepted"
+MAIN: Final = "refs/heads/main"
+KEPT: Final = "refs/memoryd/kept"
+INDEX_PREFIX: Final = ".memoryd-index-"
+TIMEOUT_SECONDS: Final = 300.0
+
+_GIT_CONFIG: Final = (
+    "core.hooksPath=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.autocrlf=false",
+    "core.fsmonitor=false",
+    "core.quotePath=false",
+    "core.fsync=all",
+    "core.fsyncObjectFiles=true",
+    "core.filesRefLockTimeout=2000",
+    "commit.gpgsign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "safe.directory=*",
+    "user.name=memoryd",
+    "user.email=memoryd@localhost.invalid",
+)
+_ISOLATED: Final = {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_NEVER_SAID: Final = "warning: core.fsyncObjectFiles"
+_NO_ROOM: Final = ("No space left on device", "Read-only file system", "Disk quota exceeded")
+_INSTALL_GIT: Final = "install git, for instance with `apt install git` or `xcode-select --install`"
+_DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
 class Status(StrEnum):
@@ -30,11 +79,227 @@ class Author:
     email: str
 
 
+DAEMON: Final = Author("memoryd", "memoryd@localhost.invalid")
+PERSON: Final = Author("person", "person@localhost.invalid")
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """An entry of the history; `at` is epoch seconds, `body` all of the message after its first line."""
+
+    id: str
+    parents: tuple[str, ...]
+    author: str
+    at: int
+    subject: str
+    body: str
+
+
 class Repository:
     """memories/.git; every method blocks, so callers on the event loop use a thread.
 
-    `environ` is the environment that config.py read; only PATH is taken from it.
+    `environ` is the environment that config.py read; only PATH is taken from it. `objects` makes this a view that
+    writes its objects into another folder and leaves the repository as it is.
     Raises GitMissing without git, GitError where git refuses, DiskFull where git says so.
     """
 
-    def __init__(self, git_dir: Path, work_tree: Path, *, environ: Mapping[str, str]) -> None: ...
+    def __init__(
+        self, git_dir: Path, work_tree: Path, *, environ: Mapping[str, str], objects: Path | None = None
+    ) -> None:
+        self.git_dir = Path(os.path.abspath(git_dir))  # noqa: PTH100 (resolve() would follow a symlink)
+        self.work_tree = Path(os.path.abspath(work_tree))  # noqa: PTH100 (resolve() would follow a symlink)
+        self._environ = environ
+        self._objects = objects
+
+    def scratch(self, objects: Path) -> "Repository":
+        """Return a view of this repository whose new objects go to `objects` and are gone with it."""
+        return Repository(self.git_dir, self.work_tree, environ=self._environ, objects=objects)
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        environ: Mapping[str, str] | None = None,
+        accepts: Iterable[int] = (0,),
+    ) -> bytes:
+        """Run one git command and return what it printed; an exit status not in `accepts` is a GitError."""
+        done = self._call(arguments, stdin, environ or {})
+        if done.returncode not in accepts:
+            raise _refusal(arguments, done.stderr)
+        return done.stdout
+
+    def succeeds(self, *arguments: str) -> bool:
+        """Say whether a git command ends well."""
+        return self._call(arguments, b"", {}).returncode == 0
+
+    def resolve(self, name: str) -> str | None:
+        """Return the id of the commit that a ref or name stands for, None when it stands for none."""
+        out = self.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", accepts=(0, 1, 128))
+        return out.decode().strip() or None
+
+    def accepted(self) -> str | None:
+        """Return the last accepted commit."""
+        return self.resolve(ACCEPTED)
+
+    def head(self) -> str | None:
+        """Return the commit that is checked out."""
+        return self.resolve("HEAD")
+
+    def is_ancestor(self, old: str, new: str) -> bool:
+        """Say whether `old` is `new` or lies behind it."""
+        return self.succeeds("merge-base", "--is-ancestor", old, new)
+
+    def tree_of(self, commit: str | None) -> str:
+        """Return the tree of a commit; of None, the empty tree."""
+        if commit is None:
+            return self.run("hash-object", "-t", "tree", "-w", "--stdin").decode().strip()
+        return self.run("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
+
+    def write_tree(self, files: Mapping[str, Path]) -> str:
+        """Write files, by their path in the tree, as a tree; return its id."""
+        ids = self._write_blobs(list(files.values()))
+        rows = [f"100644 {blob}\t{path}\0" for path, blob in zip(files, ids, strict=True)]
+        with (
+            translated("write an index in", self.git_dir),
+            tempfile.TemporaryDirectory(prefix=INDEX_PREFIX, dir=self.git_dir) as folder,
+        ):
+            index = {"GIT_INDEX_FILE": f"{folder}/index"}
+            self.run("update-index", "--add", "-z", "--index-info", stdin="".join(rows).encode(), environ=index)
+            return self.run("write-tree", environ=index).decode().strip()
+
+    def commit_tree(self, tree: str, parents: Sequence[str], message: str, *, author: Author, at: float) -> str:
+        """Write a commit object that no ref names; return its id. `at` is epoch seconds."""
+        when = f"@{int(at)} +0000"
+        identity = {
+            "GIT_AUTHOR_NAME": author.name,
+            "GIT_AUTHOR_EMAIL": author.email,
+            "GIT_AUTHOR_DATE": when,
+            "GIT_COMMITTER_NAME": DAEMON.name,
+            "GIT_COMMITTER_EMAIL": DAEMON.email,
+            "GIT_COMMITTER_DATE": when,
+        }
+        behind = [word for parent in parents for word in ("-p", parent)]
+        commit = self.run("commit-tree", tree, *behind, "-F", "-", stdin=message.encode(), environ=identity)
+        self._flush_object_names()
+        return commit.decode().strip()
+
+    def changes(self, old_tree: str, new_tree: str) -> tuple[Change, ...]:
+        """Return the paths that differ, in path order."""
+        out = self.run("diff-tree", "-r", "-z", "--name-status", "--no-renames", old_tree, new_tree)
+        words = out.decode("utf-8", "replace").split("\0")
+        return tuple(Change(Status(status), path) for status, path in zip(words[0::2], words[1::2], strict=False))
+
+    def diff(self, old_tree: str, new_tree: str, *, max_bytes: int) -> bytes:
+        """Return the unified diff (3 lines of context), its first `max_bytes` + 1 bytes where it is longer."""
+        arguments = ("diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--text",
+                     "--unified=3", "--src-prefix=a/", "--dst-prefix=b/", old_tree, new_tree)  # fmt: skip
+        with tempfile.TemporaryFile() as errors, self._open(arguments, errors.fileno()) as process:
+            assert process.stdout is not None
+            text = process.stdout.read(max_bytes + 1)
+            if len(text) > max_bytes:
+                process.kill()
+            elif process.wait() != 0:
+                errors.seek(0)
+                raise _refusal(arguments, errors.read())
+        return text
+
+    def read(self, commit: str, path: str) -> bytes | None:
+        """Return a file as it is in a commit, None where it has none."""
+        blob = self.run("rev-parse", "--verify", "--quiet", f"{commit}:{path}", accepts=(0, 1, 128))
+        return self.run("cat-file", "blob", blob.decode().strip()) if blob else None
+
+    def merge(self, base: bytes, ours: bytes, theirs: bytes, *, scratch: Path) -> bytes | None:
+        """Merge three versions of a text; where both sides changed the same lines `ours` stands. None: not text.
+
+        `scratch` is a private folder in which the versions may lie for a moment.
+        """
+        with (
+            translated("merge texts in", scratch),
+            tempfile.TemporaryDirectory(prefix="merge-", dir=scratch) as folder,
+        ):
+            names = []
+            for name, content in (("ours", ours), ("base", base), ("theirs", theirs)):
+                names.append(f"{folder}/{name}")
+                Path(names[-1]).write_bytes(content)
+            done = self._call(("merge-file", "-p", "-q", "--ours", *names), b"", {})
+        return done.stdout if done.returncode == 0 else None
+
+    def log(self, *, limit: int, start: str = ACCEPTED) -> tuple[Commit, ...]:
+        """Return the newest commits behind `start`, newest first; none in a new repository."""
+        if self.resolve(start) is None:
+            return ()
+        form = "--format=%H%x1f%P%x1f%an%x1f%at%x1f%s%x1f%b%x1e"
+        out = self.run("log", f"--max-count={limit}", "--no-color", "--no-show-signature", form, start)
+        return tuple(_commit(record) for record in out.decode("utf-8", "replace").split("\x1e") if record.strip())
+
+    def _write_blobs(self, files: Sequence[Path]) -> list[str]:
+        if not files:
+            return []
+        names = "".join(f"{_quoted(path)}\n" for path in files)
+        out = self.run("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=os.fsencode(names))
+        return out.decode().split()
+
+    def _flush_object_names(self) -> None:
+        """Fsync the folders of the objects: git makes contents durable, not the names under which they lie."""
+        if self._objects is not None:
+            return
+        for folder in (self.git_dir / "objects").iterdir():
+            if folder.is_dir():
+                fsync_folder(folder)
+
+    def _call(
+        self, arguments: Sequence[str], stdin: bytes, environ: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(
+                self._command(arguments),
+                input=stdin,
+                capture_output=True,
+                check=False,
+                cwd="/",
+                env={**self._environment(), **environ},
+                timeout=TIMEOUT_SECONDS,
+                start_new_session=True,  # ^C on the terminal is ours to handle, not git's to die of
+            )
+        except (FileNotFoundError, PermissionError) as error:
+            raise GitMissing("cannot run git: no git program on PATH", remedy=_INSTALL_GIT) from error
+        except subprocess.TimeoutExpired as error:
+            raise _refusal(arguments, f"no answer within {TIMEOUT_SECONDS:.0f} s".encode()) from error
+
+    def _open(self, arguments: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._command(arguments), stdout=subprocess.PIPE, stderr=errors, cwd="/", env=self._environment()
+        )
+
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        passing = ("core.fsync=none", "core.fsyncObjectFiles=false") if self._objects is not None else ()
+        settings = [word for setting in (*_GIT_CONFIG, *passing) for word in ("-c", setting)]
+        return ["git", *settings, f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}", *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        environ = {**_ISOLATED, "PATH": self._environ.get("PATH") or _DEFAULT_PATH}
+        if self._objects is not None:
+            environ["GIT_OBJECT_DIRECTORY"] = str(self._objects)
+            environ["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(self.git_dir / "objects")
+        return environ
+
+
+def _quoted(path: Path) -> str:
+    """Quote a path for --stdin-paths, where a name may begin with a quotation mark or hold a backslash."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _commit(record: str) -> Commit:
+    name, parents, author, at, subject, body = record.lstrip("\n").split("\x1f", 5)
+    return Commit(name, tuple(parents.split()), author, int(at), subject, body.strip())
+
+
+def _refusal(arguments: Sequence[str], stderr: bytes) -> GitError | DiskFull:
+    lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if not line.startswith(_NEVER_SAID)]
+    said = " ".join(" ".join(lines).split())[-500:] or "it gave no reason"
+    if any(phrase in said for phrase in _NO_ROOM):
+        return DiskFull(f"git {arguments[0]} in the memory folder: {said}", remedy="free some space")
+    if "xcrun: error" in said:
+        return GitMissing(f"cannot run git: {said}", remedy=_INSTALL_GIT)
+    return GitError(f"git {arguments[0]} in the memory folder failed: {said}", remedy="run `memoryd doctor`")

@@ -5,6 +5,8 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from memoryd.ledger.outputs import SelectedOutput
+
 _ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _HASH_DIGITS: Final = 4
 _MAX_SLUG: Final = 60
@@ -25,6 +27,13 @@ def session_stem(thread_id: str, started_or_updated_at: float, slug: str | None)
     number = identity.int & 0xFFFFFFFF if identity is not None else _text_hash(thread_id)
     parts = [instant.strftime(_STAMP), _base62(number), _clean_slug(slug or "")]
     return "-".join(part for part in parts if part)
+
+
+def stem_of(output: SelectedOutput) -> str:
+    """Return the stem under which a session's summary lies: the one fixed in the ledger, else a new one."""
+    if output.stem:
+        return output.stem
+    return session_stem(output.thread_id, output.started_at or output.source_updated_at, output.rollout_slug)
 
 
 def stamp_time(stamp: str) -> float | None:

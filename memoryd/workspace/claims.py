@@ -1,0 +1,50 @@
+"""What an accepted handbook claims, as rows of the ledger (DESIGN.md section 9)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from memoryd.ledger.claims import NewClaim
+from memoryd.workspace.comparison import Statement, statements
+from memoryd.workspace.folder import Folder
+from memoryd.workspace.handbook import Handbook, parse_handbook
+from memoryd.workspace.headers import Header, headers_of
+from memoryd.workspace.layout import MEMORY_FILE
+
+GLOBAL_SCOPE: Final = "global"
+NOTED: Final = "ad-hoc note"
+"""Status of what a note says; the others are the marks of the handbook."""
+UNMARKED: Final = "unmarked"
+"""Status of a person's bullet that has no mark."""
+
+
+def claims_of_folder(folder: Folder) -> list[NewClaim]:
+    """Return the claims of a folder's MEMORY.md with the sessions that support them."""
+    return claims_of(parse_handbook(folder.text(MEMORY_FILE)), headers_of(folder))
+
+
+def claims_of(handbook: Handbook, headers: Mapping[str, Header]) -> list[NewClaim]:
+    """Return a claim for each bullet, in the order of the file; equal ones are joined and their sessions add up.
+
+    Scope: the group's cwd; `global` where it applies to any.
+    """
+    joined: dict[tuple[str, str, str], NewClaim] = {}
+    for statement in statements(handbook):
+        claim = _claim(statement, headers)
+        earlier = joined.get(claim.place)
+        if earlier is not None:
+            threads = tuple(sorted({*earlier.thread_ids, *claim.thread_ids}))
+            claim = NewClaim(earlier.text, earlier.section, earlier.scope, earlier.status, threads)
+        joined[claim.place] = claim
+    return [claim for claim in joined.values() if claim.text]
+
+
+def _claim(statement: Statement, headers: Mapping[str, Header]) -> NewClaim:
+    bullet = statement.bullet
+    threads = {headers[path].thread_id for path in statement.files if path in headers}
+    return NewClaim(
+        text=bullet.text,
+        section=statement.section.value,
+        scope=statement.group.cwd or GLOBAL_SCOPE,
+        status=NOTED if bullet.ad_hoc else bullet.mark.value if bullet.mark else UNMARKED,
+        thread_ids=tuple(sorted(threads - {""})),
+    )

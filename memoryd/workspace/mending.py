@@ -1,0 +1,55 @@
+"""What code puts right in a staged folder by itself, before and instead of complaining."""
+
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Final
+
+from memoryd.workspace.acceptance import strays
+from memoryd.workspace.files import translated, write_private
+from memoryd.workspace.folder import Folder
+from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE
+from memoryd.workspace.provenance import with_provenance
+from memoryd.workspace.summary import Summary, render_summary
+
+_EMPTY_HANDBOOK: Final = "> Nothing is remembered: no session or note supports a memory at present.\n"
+_EMPTY_PROFILE: Final = "Nothing is remembered yet."
+
+
+def clean_strays(work: Path, before: Folder | None = None) -> tuple[str, ...]:
+    """Remove what has no place in a staged folder; return the paths.
+
+    Always: symlinks, nested repositories, hidden and editors' files, special files, binaries, files over 1 MiB. With
+    `before`, the staged copy, also new files outside the places that a consolidation writes.
+    """
+    found = Folder.read(work)
+    doomed = strays(before if before is not None else found, found)
+    own_git = work / ".git"
+    removed = [*([".git"] if os.path.lexists(own_git) else []), *doomed]
+    for path in removed:
+        _remove(work / path)
+    return tuple(removed)
+
+
+def rewrite_provenance(work: Path) -> None:
+    """Rewrite the parentheses of MEMORY.md's rollout_summary_files rows from the headers of the files they name."""
+    folder = Folder.read(work)
+    old = folder.text(MEMORY_FILE)
+    new = with_provenance(old, folder)
+    if new != old:
+        write_private(work / MEMORY_FILE, new.encode())
+
+
+def empty_folder(work: Path) -> None:
+    """Write MEMORY.md and memory_summary.md as they are when no evidence is left."""
+    write_private(work / MEMORY_FILE, _EMPTY_HANDBOOK.encode())
+    write_private(work / SUMMARY_FILE, render_summary(Summary(profile=(_EMPTY_PROFILE,))).encode())
+
+
+def _remove(path: Path) -> None:
+    with translated("remove", path):
+        if stat.S_ISDIR(path.lstat().st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
