@@ -111,16 +111,17 @@ class _Run:
         return await self._carry_out(answer.calls)
 
     async def _ask(self) -> Answer:
-        for overflows in range(MAX_OVERFLOWS + 1):
+        overflows = 0
+        while True:
             self._make_room()
             self._stop_at_a_cap()
             self.tally.requests += 1
             try:
                 return await self.ask(self._question())
             except ContextOverflow:
-                if overflows == MAX_OVERFLOWS or not self._drop_half(keep_newest=overflows == 0):
+                overflows += 1
+                if overflows > MAX_OVERFLOWS or not self._drop_half(keep_newest=overflows == 1):
                     raise
-        raise AssertionError("the last try returns or raises")
 
     def _question(self) -> Question:
         return Question(

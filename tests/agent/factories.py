@@ -49,6 +49,10 @@ def everything_in(root: Path) -> dict[str, bytes | str]:
     return found
 
 
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def a_call(name: str, arguments: JsonObject | str) -> ToolCall:
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return ToolCall(f"call_{next(_ids)}", name, text)

@@ -17,7 +17,7 @@ from memoryd.agent.hands import perform
 from memoryd.agent.refusals import RefusalKind, RefusedError
 from memoryd.agent.tools import DeleteFile, EditFile, ListFiles, ReadFile, SearchFiles, WriteFile
 from memoryd.errors import DiskFull, StorageError
-from tests.agent.factories import a_folder, everything_in
+from tests.agent.factories import a_folder, everything_in, names_in
 
 CANARY = "the neighbour's secret"
 
@@ -73,7 +73,7 @@ def test_a_written_file_holds_exactly_what_was_given_and_leaves_nothing_beside_i
     assert folder.write(("memory_summary.md",), "v1\r\né".encode())
     assert (root / "memory_summary.md").read_bytes() == "v1\r\né".encode()
     assert (root / "memory_summary.md").stat().st_mode & 0o777 == 0o600
-    assert not [name for name in os.listdir(root) if name.endswith(".tmp")]
+    assert not [name for name in names_in(root) if name.endswith(".tmp")]
 
 
 def test_writing_what_stands_there_already_changes_nothing(folder: Folder, root: Path) -> None:
@@ -97,13 +97,13 @@ def test_skills_may_be_created_where_there_were_none(tmp_path: Path) -> None:
 def test_deleting_the_last_file_of_a_skill_takes_its_folders_along(folder: Folder, root: Path) -> None:
     folder.write(("skills", "deploy", "scripts", "go.sh"), b"echo\n")
     folder.delete(("skills", "deploy", "scripts", "go.sh"))
-    assert os.listdir(root / "skills") == ["release"]
+    assert names_in(root / "skills") == ["release"]
 
 
 def test_deleting_one_of_two_files_keeps_the_folder(folder: Folder, root: Path) -> None:
     folder.write(("skills", "release", "more.md"), b"x")
     folder.delete(("skills", "release", "more.md"))
-    assert os.listdir(root / "skills" / "release") == ["SKILL.md"]
+    assert names_in(root / "skills" / "release") == ["SKILL.md"]
 
 
 @pytest.mark.parametrize("parts", [("raw_memories.md",), ("rollout_summaries", "2026-one.md")])
@@ -163,9 +163,7 @@ def test_a_symlink_swapped_in_between_look_and_open_is_not_followed(
     assert refused(lambda: folder.read(parts)) is RefusalKind.SYMLINK
 
 
-def test_a_file_that_vanishes_between_look_and_open_is_not_found(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_vanishes_between_look_and_open_is_not_found(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Folder.at(root)
     real_open = os.open
 
@@ -201,7 +199,7 @@ def test_a_name_is_taken_exactly_as_it_is_spelled(folder: Folder, root: Path) ->
         assert error.value.kind is RefusalKind.NAME_DIFFERS
     folder.write(("skills", "release", "notes.md"), b"x")
     assert refused(lambda: folder.write(("skills", "release", "Notes.md"), b"y")) is RefusalKind.NAME_DIFFERS
-    assert sorted(os.listdir(root / "skills" / "release")) == ["SKILL.md", "notes.md"]
+    assert names_in(root / "skills" / "release") == ["SKILL.md", "notes.md"]
 
 
 def test_a_missing_path_is_not_found(folder: Folder) -> None:
@@ -260,7 +258,7 @@ def test_a_root_that_was_replaced_is_no_longer_used(folder: Folder, root: Path, 
     root.mkdir()
     with pytest.raises(StorageError, match="replaced"):
         folder.write(("MEMORY.md",), b"x")
-    assert os.listdir(root) == []
+    assert names_in(root) == []
 
 
 @pytest.mark.parametrize(("number", "error"), [(errno.ENOSPC, DiskFull), (errno.EIO, StorageError)])
@@ -289,7 +287,7 @@ def test_a_folder_that_cannot_be_emptied_for_another_reason_is_an_error(
 
 
 def test_no_descriptor_stays_open(folder: Folder) -> None:
-    before = len(os.listdir("/dev/fd"))
+    before = len(names_in(Path("/dev/fd")))
     for act in (
         lambda: folder.read(("skills", "release", "SKILL.md")),
         lambda: refused(lambda: folder.read(("skills", "release", "none"))),
@@ -298,12 +296,15 @@ def test_no_descriptor_stays_open(folder: Folder) -> None:
         lambda: list(folder.walk(())),
     ):
         act()
-    assert len(os.listdir("/dev/fd")) == before
+    assert len(names_in(Path("/dev/fd"))) == before
 
 
 SPOKEN = st.sampled_from(
-    ["", ".", "..", "...", "/", "//", "~", "outside", "canary", "work", "MEMORY.md", "memory.md", "skills", "up", "a"]
-    + [".git", "hooks", "config", "root-link", "file-link", "SKILL.md", "\\..\\", "\0", "\u2024\u2024", "%2e%2e", "x:y"]
+    [
+        *("", ".", "..", "...", "/", "//", "~", "outside", "canary", "work", "MEMORY.md", "memory.md", "skills", "up"),
+        *(".git", "hooks", "config", "root-link", "file-link", "SKILL.md", "a", "x:y"),
+        *("\\..\\", "\0", "\u2024\u2024", "%2e%2e"),
+    ]
 )
 PATHS = st.one_of(
     st.text(max_size=40),
@@ -345,7 +346,7 @@ def test_no_path_whatsoever_reaches_outside_the_folder(trap: Path, path: str) ->
     ]
     assert not any(CANARY in answer or "[core]" in answer for answer in answers)
     assert everything_in(trap / "outside") == {"canary": CANARY.encode()}
-    assert sorted(os.listdir(trap)) == ["outside", "work"]
+    assert names_in(trap) == ["outside", "work"]
     assert (trap / "work" / ".git" / "config").read_text() == "[core]\n"
     assert (trap / "work" / "root-link").is_symlink()
 
