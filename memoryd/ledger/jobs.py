@@ -32,6 +32,7 @@ from memoryd.ledger.overview import (
     list_jobs,
     make_job,
     next_ready_at,
+    ready_count,
     running,
     show,
     waiting,
@@ -68,6 +69,7 @@ __all__ = [
     "list_jobs",
     "mark_run",
     "next_ready_at",
+    "ready_count",
     "release",
     "request_cancel",
     "retry",
@@ -132,7 +134,7 @@ class ConsolidationCompletion:
     publication_id: int | None
 
 
-def claim(  # noqa: PLR0913 - nine facts that no value would tie together
+def claim(  # noqa: PLR0913 - facts that no value would tie together
     conn: sqlite3.Connection,
     *,
     kind: JobKind,
@@ -143,12 +145,13 @@ def claim(  # noqa: PLR0913 - nine facts that no value would tie together
     max_attempts: int,
     retry_cap: float,
     held: Collection[str] = (),
+    only: str | None = None,
 ) -> Lease | None:
     """Lease the oldest ready job of the kind, or None when there is none or `max_running` leases are live.
 
     Leases that are over are taken back first and recorded as crashes; from the third crash at one watermark on, tries
     are `retry_cap` seconds apart. `held` are the tokens of runs whose tasks live in this process: those are never
-    taken, whatever the clock says.
+    taken, whatever the clock says. `only` names the one job that may be taken.
     """
     leased = fetch_all(conn, _SQL["list_leased"], {"kind": kind}, make_job)
     over = [job for job in leased if job.ownership_token not in held and not _is_live(job, now)]
@@ -156,7 +159,7 @@ def claim(  # noqa: PLR0913 - nine facts that no value would tie together
         _take_back(conn, job, now=now, retry_cap=retry_cap)
     if len(leased) - len(over) >= max_running:
         return None
-    ready = conn.execute(_SQL["find_claimable"], {"kind": kind, "now": now}).fetchone()
+    ready = conn.execute(_SQL["find_claimable"], {"kind": kind, "now": now, "only": only}).fetchone()
     if ready is None:
         return None
     token = uuid.uuid4().hex
@@ -210,6 +213,7 @@ def complete(
 
     `output` None means that there is nothing to remember: an earlier row is deleted. An output older than the stored
     one is not stored. `covered` is what was read; if that is what was enqueued last, newer watermarks are met too.
+    The stored row's source_updated_at is at least the watermark, so that two states of one second can be told apart.
     """
     held = _one(fetch_one(conn, _SQL["find_held"], _guard(lease), make_job), "finish", lease.kind, lease.job_key)
     met = covered is not None and sessions.is_queued(conn, lease.job_key, covered)
@@ -217,7 +221,7 @@ def complete(
     job = _move(conn, "complete_job", lease, _finished(now, watermark, policy.Wait(policy.at_once(now))))
     if covered is not None:
         sessions.record_covered(conn, lease.job_key, covered)
-    stored = output is not None and outputs.store(conn, output, now=now)
+    stored = output is not None and _store(conn, lease, output, now)
     removed = output is None and outputs.remove(conn, lease.job_key)
     if stored or removed:
         enqueue_consolidation(conn, now=now, timing=consolidate, max_attempts=max_attempts, reason="session")
@@ -291,6 +295,14 @@ def release(conn: sqlite3.Connection, lease: Lease, *, now: float) -> JobRow:
     job = _move(conn, "release_job", lease, _ended(now) | {"ready_at": policy.at_once(now)})
     attempts.end(conn, lease.attempt_id, Ending(Outcome.RELEASED, lease.claimed_at), now=now)
     return job
+
+
+def _store(conn: sqlite3.Connection, lease: Lease, output: NewOutput, now: float) -> bool:
+    source_updated_at = max(output.source_updated_at, lease.input_watermark)
+    stored = outputs.store(conn, replace(output, source_updated_at=source_updated_at), now=now)
+    if stored and output.stem is not None:
+        sessions.fix_stem(conn, output.thread_id, output.stem)
+    return stored
 
 
 def _is_live(job: JobRow, now: float) -> bool:

@@ -12,13 +12,17 @@ _SQL = queries.load("outputs")
 
 @dataclass(frozen=True, slots=True)
 class NewOutput:
-    """An answer of stage 1 about the state of a session at `source_updated_at`."""
+    """An answer of stage 1 about the state of a session at `source_updated_at`.
+
+    `stem` names the session's summary file, unless an earlier output has fixed the name.
+    """
 
     thread_id: str
     source_updated_at: int
     raw_memory: str
     rollout_summary: str
     rollout_slug: str | None
+    stem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

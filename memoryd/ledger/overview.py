@@ -67,6 +67,12 @@ def next_ready_at(conn: sqlite3.Connection, kind: JobKind) -> float | None:
     return None if ready_at is None else float(ready_at)
 
 
+def ready_count(conn: sqlite3.Connection, kind: JobKind, now: float) -> int:
+    """Return how many pending jobs of the kind could be claimed at `now`, were enough leases free."""
+    (number,) = conn.execute(_SQL["count_ready"], {"kind": kind, "now": now}).fetchone()
+    return int(number)
+
+
 def last_success_at(conn: sqlite3.Connection, kind: JobKind) -> int | None:
     """Return when a job of the kind succeeded last."""
     (instant,) = conn.execute(_SQL["find_last_success"], {"kind": kind}).fetchone()

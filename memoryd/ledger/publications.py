@@ -19,10 +19,13 @@ class PublicationState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewPublication:
-    """A result written as git objects: what to put in place, and the copy it was made from (commit or tree)."""
+    """A result written as git objects: the commit to put in place, and that of the copy it was made from.
+
+    `base` None: the folder was empty.
+    """
 
     commit: str
-    base: str
+    base: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Publication:
 
     id: int
     commit: str
-    base: str
+    base: str | None
     state: PublicationState
     attempt_id: int | None
     decided_at: int

@@ -9,7 +9,7 @@ SELECT * FROM jobs WHERE kind = :kind AND lease_until IS NOT NULL;
 -- name: find_claimable
 -- Oldest ready first; the partial index holds only what is not finished.
 SELECT job_key FROM jobs
-WHERE kind = :kind AND ready_at <= :now AND status = 'pending'
+WHERE kind = :kind AND ready_at <= :now AND status = 'pending' AND (:only IS NULL OR job_key = :only)
 ORDER BY ready_at, job_key
 LIMIT 1;
 
@@ -154,6 +154,10 @@ RETURNING *;
 -- name: find_next_ready
 -- The first entry of the partial index.
 SELECT min(ready_at) FROM jobs WHERE kind = :kind AND ready_at IS NOT NULL;
+
+-- name: count_ready
+-- From the partial index.
+SELECT count(*) FROM jobs WHERE kind = :kind AND ready_at <= :now AND status = 'pending';
 
 -- name: find_last_success
 -- The last entry of an index.

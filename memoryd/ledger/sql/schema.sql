@@ -211,11 +211,11 @@ CREATE TABLE usage_events (
   PRIMARY KEY (thread_id, message_key)
 ) STRICT, WITHOUT ROWID;
 
--- What has been decided and is being put in place: commit and base are git object ids.
+-- What has been decided and is being put in place: commit and base are git object ids; no base: it was empty.
 CREATE TABLE publications (
   id INTEGER PRIMARY KEY,
   commit_id TEXT NOT NULL,
-  base_id TEXT NOT NULL,
+  base_id TEXT,
   state TEXT NOT NULL,
   attempt_id INTEGER,
   decided_at INTEGER NOT NULL,
