@@ -71,6 +71,7 @@ AGENT_HOMES = {  # agent: (variable that moves its home, folder below that, usua
 }
 _LARGEST_KEY_FILE = 16_384
 _ERRORS_SHOWN = 5
+_PLAIN = {"model_type": "must be a table", "dict_type": "must be a table", "tuple_type": "must be a list"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,17 +341,14 @@ def _explain(details: ErrorDetails, reading: _Reading) -> str:
     if details["type"] == "missing":
         return f"{reading.origin(path[:-1])}: {dotted} is missing"
     complaint = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    return (
-        f"{reading.origin(path)}: {dotted} {complaint}"
-        if complaint[0].islower()
-        else f"{reading.origin(path)}: {dotted}: {complaint}"
-    )
+    return f"{reading.origin(path)}: {dotted} {_PLAIN.get(details['type'], complaint)}"
 
 
 def _nearest_key(path: Sequence[str]) -> str:
     """Name the key that was meant: one of the same table, else one of that name elsewhere, else the most similar."""
     known = list(_keys([path[1]] if path[0] == "providers" and len(path) > 1 else ["NAME"]))
-    siblings = {key[len(path) - 1] for key in known if list(key[: len(path) - 1]) == list(path[:-1])}
+    depth = len(path) - 1
+    siblings = {key[depth] for key in known if len(key) > depth and list(key[:depth]) == list(path[:depth])}
     if close := difflib.get_close_matches(path[-1], siblings, n=1):
         return ".".join([*path[:-1], close[0]])
     if elsewhere := [".".join(key) for key in known if key[-1] == path[-1]]:

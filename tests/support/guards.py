@@ -20,9 +20,16 @@ PERSONAL = re.compile(
     re.IGNORECASE,
 )
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-CHANGING = frozenset(
-    {"os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.link", "os.symlink", "os.truncate", "os.chmod"}
-)
+CHANGING = {  # event: which of its arguments are the paths that it changes
+    "os.mkdir": slice(0, 1),
+    "os.remove": slice(0, 1),
+    "os.rmdir": slice(0, 1),
+    "os.chmod": slice(0, 1),
+    "os.truncate": slice(0, 1),
+    "os.rename": slice(0, 2),
+    "os.link": slice(1, 2),
+    "os.symlink": slice(1, 2),
+}
 SENDING = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 RESOLVING = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 OURS = tuple(
@@ -39,11 +46,15 @@ def is_personal(name: str) -> bool:
     return PERSONAL.fullmatch(name) is not None
 
 
-def is_protected(path: object) -> bool:
-    """Say whether writing to `path` would touch the real HOME (not this checkout, this Python, temporary folders)."""
-    if not isinstance(path, str | bytes | os.PathLike):
+def is_protected(path: object, *, follow: bool = True) -> bool:
+    """Say whether a path lies in the real HOME (this checkout, this Python and temporary folders do not count).
+
+    `follow` is for opening, which goes through a symbolic link; renaming or removing means the link itself.
+    """
+    if not isinstance(path, str | bytes | os.PathLike) or Path("/") == REAL_HOME:
         return False
-    real = Path(os.path.realpath(os.fsdecode(path)))
+    named = Path(os.fsdecode(path))
+    real = Path(os.path.realpath(named)) if follow else Path(os.path.realpath(named.parent)) / named.name
     return real.is_relative_to(REAL_HOME) and not any(real.is_relative_to(folder) for folder in OURS)
 
 
@@ -68,7 +79,7 @@ def judge(event: str, args: tuple[Any, ...]) -> None:
     """Raise Forbidden when an audit event writes under the real HOME or leaves this machine."""
     if event == "open" and isinstance(args[2], int) and args[2] & WRITING and is_protected(args[0]):
         raise Forbidden(f"a test opened {args[0]!r} for writing, in the real HOME")
-    if event in CHANGING and any(is_protected(arg) for arg in args[:2]):
+    if event in CHANGING and any(is_protected(path, follow=False) for path in args[CHANGING[event]]):
         raise Forbidden(f"a test changed the real HOME: {event} {args[:2]!r}")
     if event in SENDING and not is_local(args[1]):
         raise Forbidden(f"a test sent to {args[1]!r}: only loopback and unix sockets are allowed")
