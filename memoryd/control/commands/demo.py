@@ -1,0 +1,140 @@
+"""`memoryd demo`: the whole pipeline in a throw-away home, with the offline writer: no key, no network.
+
+On the bundled sessions, or with --mine on the person's own; nothing leaves the machine, and nothing is written outside
+the throw-away home. It is `sync` on other settings: one code path.
+"""
+
+import argparse
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from memoryd import config, logs
+from memoryd.clock import Clock, SystemClock
+from memoryd.config import Settings
+from memoryd.control.commands.sync import summary_lines
+from memoryd.control.console import print_json, progress_reporter
+from memoryd.control.demo_sessions.install import install
+from memoryd.daemon.house import open_house
+from memoryd.daemon.passes import Progress, as_json, run_pass
+from memoryd.errors import UsageError
+from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE, Home
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Take the options of `demo`."""
+    parser.add_argument(
+        "--mine", action="store_true", help="use your own recorded sessions; nothing leaves the machine"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the throw-away home, and say where it is")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run it. Exit 0 when the folder was accepted."""
+    environ = config.environ()
+    logs.configure("auto", "warning")
+    with _throw_away(args.home, keep=args.keep) as home:
+        clock = SystemClock()
+        settings = demo_settings(home, environ, mine=args.mine, now=clock.now())
+        if not args.json:
+            print(_greeting(settings, environ, mine=args.mine))
+        with progress_reporter() as progress:
+            result = asyncio.run(remember(settings, environ, clock, progress))
+        if args.json:
+            print_json(result | {"home": str(home), "kept": args.keep, "summary": _read(home, SUMMARY_FILE)})
+        else:
+            print("\n".join(_story(home, result, keep=args.keep)))
+    return int(str(result["exit_code"]))
+
+
+def demo_settings(home: Path, environ: Mapping[str, str], *, mine: bool, now: float) -> Settings:
+    """Make the settings of a demo: the offline writer on the bundled sessions (installed into the home) or one's own.
+
+    Neither the person's config.toml nor MEMORYD_* variables have a say: a demo sends nothing, whatever they name.
+    """
+    clean = {name: value for name, value in environ.items() if not name.upper().startswith("MEMORYD_")}
+    overrides: dict[str, object] = {
+        "sources.agents": ["codex"],
+        "extract.provider": config.OFFLINE,
+        "consolidate.provider": config.OFFLINE,
+        "consolidate.debounce": "0s",
+        "consolidate.min_interval": "0s",
+        # One's own history may be older than a daemon would begin with; looking at it costs nothing here.
+        "limits.backfill": "all",
+    }
+    if not mine:
+        codex_home = home / "demo-codex"
+        install(codex_home, now=now)
+        overrides |= {
+            "sources.roots": {"codex": [str(codex_home)]},
+            "limits.backfill": "recent",
+            "discover.max_age": "30d",
+        }
+    return config.load(home, environ=clean, overrides=overrides)
+
+
+async def remember(
+    settings: Settings, environ: Mapping[str, str], clock: Clock, progress: Progress
+) -> dict[str, object]:
+    """Make one pass, as `sync` does."""
+    async with open_house(settings, clock=clock, environ=environ, role="demo") as context:
+        return as_json(await run_pass(context, progress=progress))
+
+
+@contextmanager
+def _throw_away(named: Path | None, *, keep: bool) -> Iterator[Path]:
+    """Give a home that goes away again, unless it was named or is to be kept. A home in use is refused."""
+    if named is not None:
+        home = Path(named).absolute()
+        if home.exists() and any(home.iterdir()):
+            raise UsageError(f"{home} is not empty", remedy="name a folder that is new or empty, or leave --home out")
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        yield home
+        return
+    home = Path(tempfile.mkdtemp(prefix="memoryd-demo-"))
+    try:
+        yield home
+    finally:
+        if not keep:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+def _greeting(settings: Settings, environ: Mapping[str, str], *, mine: bool) -> str:
+    if not mine:
+        return "memoryd demo: sessions that come with memoryd, the offline writer, no key, no network."
+    roots = ", ".join(str(root) for root in config.agent_home("codex", settings, environ))
+    return f"memoryd demo: your own Codex sessions in {roots}, the offline writer; nothing leaves this machine."
+
+
+def _story(home: Path, result: Mapping[str, object], *, keep: bool) -> list[str]:
+    """Tell what was done, show the summary, and say where everything lies."""
+    house = Home(home)
+    told = ["", *summary_lines(result), ""]
+    summary = _read(home, SUMMARY_FILE)
+    if summary:
+        told += [f"--- {SUMMARY_FILE} " + "-" * 40, summary.rstrip(), "-" * 60, ""]
+    else:
+        told += ["No memory was written.", ""]
+    if not keep and home.name.startswith("memoryd-demo-"):
+        return [*told, "The throw-away home is gone again; `memoryd demo --keep` keeps it for a look around."]
+    return [
+        *told,
+        f"Everything lies in {home}:",
+        f"  {house.memories / MEMORY_FILE}   the handbook, searched by agents",
+        f"  {house.memories / SUMMARY_FILE}   what an agent is given at the start of a session",
+        f"  {house.memories / 'rollout_summaries'}/   one summary a session",
+        f"  git -C {house.memories} log   every change, with its reason",
+        f"  {house.ledger_file}   jobs and what each session taught (SQLite)",
+        "Remove that folder to remove everything.",
+    ]
+
+
+def _read(home: Path, name: str) -> str:
+    try:
+        return (Home(home).memories / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""

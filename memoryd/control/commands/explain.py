@@ -1,0 +1,245 @@
+"""`memoryd explain PATH|THREAD`: what memoryd makes of one session, and why. Reads; sends nothing; needs no sync."""
+
+import argparse
+import asyncio
+import os.path
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memoryd import config
+from memoryd.clock import SystemClock
+from memoryd.config import Settings
+from memoryd.control.console import moment, print_json, span
+from memoryd.daemon.house import configured_agents
+from memoryd.errors import SourceError, UsageError
+from memoryd.ledger import jobs, meta, outputs, sessions
+from memoryd.ledger.database import Ledger
+from memoryd.ledger.states import JobKind
+from memoryd.pipeline import prompting
+from memoryd.pipeline.context import Agent
+from memoryd.pipeline.discover import mode_of_row
+from memoryd.pipeline.eligibility import MEANING, Traits, Waiting, Window, exclusion, waiting, window
+from memoryd.pipeline.extract import BYTES_PER_TOKEN, input_budget
+from memoryd.pipeline.loading import Loaded, file_of, load
+from memoryd.pipeline.session_facts import SessionFacts
+from memoryd.redact import Redactor
+from memoryd.sources.items import SessionFile, SessionHead, SessionTail
+from memoryd.workspace.layout import Home
+
+MEANING_OF_WAIT: Mapping[str, str] = {
+    "debounce": "more sessions may follow soon, and one run serves them all (consolidate.debounce)",
+    "min_interval": "the last consolidation was less than consolidate.min_interval ago",
+    "backoff": "the last try failed, and the next one waits",
+    "crash": "it ended without a word several times",
+    "rate_limited": "the provider's limit is reached",
+    "provider_overloaded": "the provider is overloaded",
+    "provider_unreachable": "the provider cannot be reached: no network, or it is down",
+    "key_refused": "the provider refuses the key: check api_key_env or api_key_file",
+    "model_unknown": "the provider does not know the model: check extract.model, consolidate.model and base_url",
+    "budget": "today's cap is spent (limits)",
+    "disk_full": "the disk is full or read-only",
+    "git_missing": "there is no git program",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session, located: its agent, its file, and what its beginning and end say."""
+
+    agent: Agent
+    file: SessionFile
+    head: SessionHead
+    tail: SessionTail
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Take the session."""
+    parser.add_argument("session", metavar="PATH|THREAD", help="a session's file, or its thread id")
+    parser.add_argument("--show-input", action="store_true", help="print the request as it would be sent")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Explain one session. Exit 2 when there is no such session."""
+    environ = config.environ()
+    settings = config.load(args.home, environ=environ)
+    known = asyncio.run(_from_ledger(settings, args.session))
+    found = _locate(configured_agents(settings, environ), args.session, known.get("path"))
+    told = explain(settings, found, known, now=SystemClock().now())
+    if args.json:
+        print_json(told)
+    elif args.show_input:
+        print(told["input"])
+    else:
+        print("\n".join(lines(told)))
+    return 0
+
+
+def explain(settings: Settings, found: Found, known: Mapping[str, Any], *, now: float) -> dict[str, Any]:
+    """Return everything that can be said of a session: identity, eligibility, evidence, and what came of it."""
+    head, tail, home = found.head, found.tail, Home(settings.home)
+    mode = tail.memory_mode or head.memory_mode
+    traits = Traits(head.kind, head.cwd, known.get("memory_mode") or mode, head.ephemeral)
+    reason = known.get("forgotten") or exclusion(traits, sources=settings.sources, memoryd_home=home.path)
+    when = _window(settings, known, now)
+    held = None if reason else waiting(tail.last_record_at, when)
+    covered = known.get("covered") == (tail.last_record_at, tail.record_bytes)
+    redactor = Redactor(settings.privacy.patterns)
+    provider = settings.provider_for("extract").provider
+    loaded = load(
+        found.agent.reader,
+        found.file,
+        settings=settings,
+        redactor=redactor,
+        home=home.path,
+        budget_tokens=input_budget(settings.extract.max_input_tokens, provider.context_window),
+        bytes_per_token=BYTES_PER_TOKEN,
+    )
+    verdict = reason or held or ("covered" if covered else None)
+    return {
+        "thread_id": head.thread_id,
+        "agent": head.agent,
+        "path": str(found.file.path),
+        "kind": head.kind.value,
+        "cwd": head.cwd,
+        "git_branch": head.git_branch,
+        "parent_id": head.parent_id,
+        "memory_mode": mode.value,
+        "started_at": head.started_at,
+        "last_record_at": tail.last_record_at,
+        "record_bytes": tail.record_bytes,
+        "eligible": verdict is None,
+        "reason": str(verdict) if verdict else None,
+        "rule": _rule(verdict),
+        "eligible_at": tail.last_record_at + settings.discover.min_idle if held is Waiting.TOO_FRESH else None,
+        "evidence": _evidence(loaded),
+        "job": known.get("job"),
+        "remembered": known.get("remembered", False),
+        "input": _input(found, loaded),
+    }
+
+
+def lines(told: Mapping[str, Any]) -> list[str]:
+    """Tell it to a person."""
+    evidence = told["evidence"]
+    age = span(max(0.0, SystemClock().now() - told["last_record_at"]))
+    text = [
+        f"{told['agent']} session {told['thread_id']}",
+        f"  file      {told['path']}",
+        f"  project   {told['cwd'] or 'unknown'}" + (f" (branch {told['git_branch']})" if told["git_branch"] else ""),
+        f"  last record {moment(told['last_record_at'])}, {age} ago; {told['record_bytes']} bytes",
+        f"  verdict   {'eligible now' if told['eligible'] else 'not extracted: ' + told['reason']}: {told['rule']}",
+    ]
+    if told["eligible_at"]:
+        text.append(f"            eligible from {moment(told['eligible_at'])} if it stays idle")
+    text.append(f"  evidence  {evidence['items_kept']} items, {evidence['human_messages']} of them a person's")
+    text += [f"  tier      {tier}: {use['kept']} kept, {use['cut']} cut" for tier, use in evidence["tiers"].items()]
+    text += [f"  dropped   {number} {what}" for what, number in evidence["dropped"].items()]
+    text += [f"  redacted  {number} {kind}" for kind, number in evidence["redactions"].items()]
+    if evidence["bad_lines"]:
+        text.append(f"  skipped   {evidence['bad_lines']} unreadable lines")
+    if job := told["job"]:
+        text.append(f"  job       {job['status']}" + (f": {job['last_error']}" if job["last_error"] else ""))
+    text.append(f"  memory    {'there is one' if told['remembered'] else 'none'}")
+    return text
+
+
+async def _from_ledger(settings: Settings, wanted: str) -> dict[str, Any]:
+    """Return what the ledger knows of the session, as far as there is a ledger."""
+    file = Home(settings.home).ledger_file
+    if not file.exists():
+        return {}
+    async with await Ledger.open(file, clock=SystemClock(), read_only=True) as ledger:
+        known: dict[str, Any] = {"first_start": await ledger.read(meta.get, "first_start_at")}
+        row = await ledger.read(sessions.by_path, os.path.abspath(wanted)) or await ledger.read(
+            sessions.get, wanted
+        )
+        if row is None:
+            return known
+        detail = await ledger.read(jobs.show, JobKind.STAGE1, row.thread_id)
+        if detail is not None:
+            job = detail.job
+            known["job"] = {"status": job.status.value, "last_error": job.last_error, "ready_at": job.ready_at}
+        known |= {
+            "path": row.path,
+            "memory_mode": mode_of_row(row) if row.user_mode or row.polluted_at else None,
+            "forgotten": row.excluded if row.excluded == sessions.FORGOTTEN else None,
+            "covered": (row.covered_updated_at, row.covered_bytes),
+            "remembered": await ledger.read(outputs.get, row.thread_id) is not None,
+        }
+        return known
+
+
+def _locate(agents: Mapping[str, Agent], wanted: str, known_path: str | None) -> Found:
+    """Find the session's file: the path given, the one the ledger knows, or a search through the sessions folders."""
+    path = Path(known_path or wanted).absolute()
+    if path.exists():
+        candidates = [(agent, file_of(name, path)) for name, agent in agents.items()]
+    else:
+        candidates = [
+            (agent, file)
+            for agent in agents.values()
+            for file in agent.reader.find(agent.homes)
+            if wanted in file.path.name
+        ]
+    problems = []
+    for agent, file in candidates:
+        try:
+            head = agent.reader.head(file)
+            if path.exists() or head.thread_id.startswith(wanted):
+                return Found(agent, file, head, agent.reader.tail(file))
+        except SourceError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError(problems[0])
+    raise UsageError(
+        f"there is no session {wanted!r} in the folders of {', '.join(agents) or 'any agent: none is configured'}",
+        remedy="give a session file's path, or a thread id; `memoryd init` configures agents",
+    )
+
+
+def _window(settings: Settings, known: Mapping[str, Any], now: float) -> Window:
+    backfill = settings.limits.backfill
+    if backfill == "ask" and settings.provider_for("extract").provider.kind == "offline":
+        backfill = "recent"
+    return window(
+        now=now,
+        discover=settings.discover,
+        first_start_at=int(known.get("first_start") or now),
+        backfill=backfill,
+    )
+
+
+def _rule(verdict: str | None) -> str:
+    if verdict is None:
+        return "it is extracted by the next pass"
+    if verdict == "covered":
+        return "nothing was recorded since it was extracted"
+    return MEANING[verdict]
+
+
+def _evidence(loaded: Loaded) -> dict[str, Any]:
+    evidence = loaded.evidence
+    return {
+        "items_kept": evidence.items_kept,
+        "human_messages": evidence.human_messages,
+        "bytes": len(evidence.text.encode()),
+        "tiers": {str(tier): {"kept": use.kept, "cut": use.cut} for tier, use in evidence.tiers.items()},
+        "dropped": dict(loaded.dropped + evidence.dropped),
+        "redactions": dict(evidence.redactions),
+        "bad_lines": loaded.bad_lines,
+    }
+
+
+def _input(found: Found, loaded: Loaded) -> str:
+    facts = SessionFacts(
+        thread_id=found.head.thread_id,
+        agent=found.head.agent,
+        cwd=found.head.cwd,
+        git_branch=found.head.git_branch,
+        started_at=found.head.started_at,
+        updated_at=found.tail.last_record_at,
+    )
+    return prompting.stage1_question_parts(facts, loaded.evidence.text).opening

@@ -1,0 +1,153 @@
+"""`memoryd init`: finds agents and providers, says what will leave the machine, and writes config.toml."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memoryd import config
+from memoryd.config import AGENT_HOMES, Settings
+from memoryd.control.console import plural
+from memoryd.errors import ConfigError, UsageError
+from memoryd.sources.readers import READERS
+from memoryd.workspace.layout import Home, prepare
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+OPENAI = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAgent:
+    """An agent whose sessions lie on this machine."""
+
+    name: str
+    home: Path
+    sessions: int
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Take the choices, so that a script need not be asked."""
+    parser.add_argument("--yes", action="store_true", help="ask nothing; history is not consented to by this")
+    parser.add_argument("--provider", choices=["openai", "openai-chat", "offline"], help="how models are asked")
+    parser.add_argument("--base-url", help="the provider's address, as its SDK takes it")
+    parser.add_argument("--model", help="the model for both stages")
+    parser.add_argument("--api-key-env", help=f"the variable that holds the key (default {KEY_VARIABLE})")
+    parser.add_argument("--api-key-file", help="a file (mode 0600) that holds the key")
+    parser.add_argument("--backfill", choices=["ask", "recent", "all"], help="what to do with sessions older than now")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the settings; an existing file is never overwritten."""
+    environ = config.environ()
+    settings = config.load(args.home, environ=environ)
+    home = Home(settings.home)
+    if home.config_file.exists():
+        raise UsageError(f"{home.config_file} exists already", remedy="edit it, or move it away first")
+    agents = find_agents(settings, environ)
+    for agent in agents:
+        print(f"found {agent.name}: {plural(agent.sessions, 'session file')} in {agent.home}")
+    if not agents:
+        print(f"found no agent: looked for {', '.join(READERS)}; memoryd will watch for Codex", file=sys.stderr)
+    provider = _choose_provider(args, environ)
+    history = args.backfill or _ask_history(args, provider)
+    prepare(home)
+    text = render(args, provider, [agent.name for agent in agents] or ["codex"], history)
+    _write_new(home.config_file, text)
+    try:
+        config.load(args.home, environ=environ)
+    except ConfigError:
+        home.config_file.unlink()
+        raise
+    print("\n".join(_farewell(home, provider)))
+    return 0
+
+
+def find_agents(settings: Settings, environ: Mapping[str, str]) -> list[FoundAgent]:
+    """Look for the agents whose sessions this version reads."""
+    found = []
+    for name, reader in READERS.items():
+        for home in config.agent_home(name, settings, environ) if name in AGENT_HOMES else []:
+            if home.is_dir():
+                count = sum(1 for _ in reader.find([home]))
+                found += [FoundAgent(name, home, count)]
+    return found
+
+
+def render(args: argparse.Namespace, provider: str, agents: list[str], backfill: str) -> str:
+    """Write the settings as TOML; what is not said keeps its default (config.example.toml lists them all)."""
+    quote = json.dumps
+    lines = [
+        "# Written by `memoryd init`. Every other setting keeps its default: see config.example.toml.",
+        "",
+        "[sources]",
+        f"agents = {quote(agents)}",
+        "",
+        f"[providers.{provider}]",
+        f"kind = {quote(provider)}",
+    ]
+    if provider != "offline":
+        lines.append(f"base_url = {quote(args.base_url or OPENAI)}")
+        if args.api_key_file:
+            lines.append(f"api_key_file = {quote(str(Path(args.api_key_file).expanduser().absolute()))}")
+        elif args.api_key_env or not args.base_url:
+            lines.append(f"api_key_env = {quote(args.api_key_env or KEY_VARIABLE)}")
+    for stage in ("extract", "consolidate"):
+        lines += ["", f"[{stage}]", f"provider = {quote(provider)}"]
+        if provider != "offline":
+            lines.append(f"model = {quote(args.model)}")
+    return "\n".join([*lines, "", "[limits]", f"backfill = {quote(backfill)}", ""])
+
+
+def _choose_provider(args: argparse.Namespace, environ: Mapping[str, str]) -> str:
+    """Take what was said, else ask on a terminal, else the offline writer: memoryd guesses nobody's model."""
+    if args.provider is None and _may_ask(args):
+        hint = f" ({KEY_VARIABLE} is set)" if environ.get(KEY_VARIABLE) else ""
+        args.provider = _ask(f"Provider: openai, openai-chat or offline{hint}", "offline")
+    provider = args.provider or "offline"
+    if provider not in {"openai", "openai-chat", "offline"}:
+        raise UsageError(f"there is no provider kind {provider!r}", remedy="choose openai, openai-chat or offline")
+    if provider != "offline":
+        if _may_ask(args):
+            args.base_url = args.base_url or _ask("Address", OPENAI)
+            args.model = args.model or _ask("Model", "")
+        if not args.model:
+            raise UsageError(f"the provider {provider} needs a model", remedy="give --model NAME")
+    return str(provider)
+
+
+def _ask_history(args: argparse.Namespace, provider: str) -> str:
+    if provider == "offline" or not _may_ask(args):
+        return "ask"
+    answer = _ask("Send sessions recorded before now? no, recent (10 days) or all", "no")
+    return answer if answer in {"recent", "all"} else "ask"
+
+
+def _may_ask(args: argparse.Namespace) -> bool:
+    return not args.yes and sys.stdin.isatty()
+
+
+def _ask(question: str, default: str) -> str:
+    print(f"{question} [{default}]: ", end="", flush=True)
+    return sys.stdin.readline().strip() or default
+
+
+def _write_new(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _farewell(home: Home, provider: str) -> list[str]:
+    leaves = (
+        "Nothing leaves this machine: the offline writer asks nobody."
+        if provider == "offline"
+        else "Idle sessions are sent to this provider, with secrets taken out and within the caps of [limits]."
+    )
+    return [
+        f"wrote {home.config_file}",
+        leaves,
+        "Next: `memoryd sync` for one pass now, or `memoryd run` for the daemon.",
+    ]

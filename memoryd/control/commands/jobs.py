@@ -1,0 +1,138 @@
+"""`memoryd jobs list | show | retry`: the ledger of what must be done, readable."""
+
+import argparse
+import asyncio
+from dataclasses import asdict
+
+from memoryd import config
+from memoryd.clock import SystemClock
+from memoryd.config import Settings
+from memoryd.control.console import moment, plural, print_json
+from memoryd.daemon import control_socket
+from memoryd.daemon.house import open_house
+from memoryd.errors import LedgerBusy, UsageError
+from memoryd.ledger import jobs
+from memoryd.ledger.database import Ledger
+from memoryd.ledger.jobs import JobDetail, JobRow
+from memoryd.ledger.states import JobKind, Status
+from memoryd.workspace.layout import Home
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Take the actions of `jobs`."""
+    parser.add_argument("action", nargs="?", choices=["list", "show", "retry"], default="list")
+    parser.add_argument("key", nargs="?", help="a thread id (or a unique beginning of one), or `global`")
+    parser.add_argument("--status", choices=[status.value for status in Status], help="list: only these")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do the action. Exit 1 when there is nothing to retry."""
+    settings = config.load(args.home, environ=config.environ())
+    if args.action == "list":
+        return asyncio.run(_list(settings, args))
+    if not args.key:
+        raise UsageError(f"`memoryd jobs {args.action}` needs a job's key", remedy="`memoryd jobs` lists them")
+    return asyncio.run(_show(settings, args) if args.action == "show" else _retry(settings, args.key))
+
+
+async def _list(settings: Settings, args: argparse.Namespace) -> int:
+    status = Status(args.status) if args.status else None
+    async with await _reader(settings) as ledger:
+        rows = await ledger.read(jobs.list_jobs, status=status)
+    if args.json:
+        print_json([_row_json(row) for row in rows])
+    elif not rows:
+        print("no jobs yet: `memoryd sync` looks for sessions")
+    else:
+        print("\n".join(_row_line(row) for row in rows))
+    return 0
+
+
+async def _show(settings: Settings, args: argparse.Namespace) -> int:
+    async with await _reader(settings) as ledger:
+        row = await _find(ledger, args.key)
+        detail = await ledger.read(jobs.show, JobKind(row.kind), row.job_key)
+    assert detail is not None
+    if args.json:
+        print_json({"job": _row_json(row), "attempts": [asdict(attempt) for attempt in detail.attempts]})
+    else:
+        print("\n".join(history(detail)))
+    return 0
+
+
+async def _retry(settings: Settings, key: str) -> int:
+    async with await _reader(settings) as ledger:
+        row = await _find(ledger, key)
+    kind = JobKind(row.kind)
+    try:
+        async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="jobs") as context:
+            revived = await context.ledger.write(
+                jobs.retry,
+                kind=kind,
+                job_key=row.job_key,
+                now=context.clock.now(),
+                max_attempts=settings.ledger.max_attempts,
+            )
+    except LedgerBusy:
+        request = {"do": "retry", "kind": kind.value, "key": row.job_key}
+        result = await control_socket.ask(Home(settings.home).socket, request, lambda _step: None)
+        revived = bool(result["revived"])
+    if not revived:
+        print(f"{kind.value} {row.job_key} is {row.status.value}: there is nothing to try again")
+        return 1
+    print(f"{kind.value} {row.job_key} will be tried again by the daemon, or by `memoryd sync`")
+    return 0
+
+
+def history(detail: JobDetail) -> list[str]:
+    """Tell the life of one job to somebody who has never seen the code."""
+    job = detail.job
+    told = [_row_line(job)]
+    if job.last_error:
+        told.append(f"  last error: {job.last_error}")
+    told.append(f"  attempts left: {job.retry_remaining}; runs so far: {len(detail.attempts)}")
+    for attempt in detail.attempts:
+        took = f"{attempt.duration_ms / 1000:.1f} s" if attempt.duration_ms is not None else "unknown time"
+        told.append(
+            f"  {moment(attempt.started_at)}  {attempt.outcome or 'still running'} after {took}, "
+            f"{plural(attempt.requests, 'request')}, {attempt.tokens_in + attempt.tokens_out} tokens"
+            + (f"; {attempt.error_class or 'error'}: {attempt.error}" if attempt.error else "")
+        )
+    return told
+
+
+async def _reader(settings: Settings) -> Ledger:
+    return await Ledger.open(Home(settings.home).ledger_file, clock=SystemClock(), read_only=True)
+
+
+async def _find(ledger: Ledger, key: str) -> JobRow:
+    """Find a job by its key, or by the unique beginning of one."""
+    rows = await ledger.read(jobs.list_jobs, limit=1_000_000)
+    exact = [row for row in rows if row.job_key == key or f"{row.kind}/{row.job_key}" == key or row.kind == key]
+    found = exact or [row for row in rows if row.job_key.startswith(key)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{len(found)} jobs begin with {key!r}", remedy="write more of the key")
+    raise UsageError(f"there is no job {key!r}", remedy="`memoryd jobs` lists them")
+
+
+def _row_line(row: JobRow) -> str:
+    match row.status:
+        case Status.PENDING if row.wait_reason:
+            when = f"waits until {moment(row.ready_at)}: {row.wait_reason}"
+        case Status.PENDING:
+            when = "is next"
+        case Status.RUNNING:
+            when = f"since {moment(row.started_at)}, lease until {moment(row.lease_until)}"
+        case Status.DONE:
+            when = f"at {moment(row.finished_at)}"
+        case Status.ERROR:
+            when = f"out of attempts: {row.last_error}"
+    return f"{row.status.value:<8} {row.kind} {row.job_key}  {when}"
+
+
+def _row_json(row: JobRow) -> dict[str, object]:
+    hidden = {"ownership_token"}
+    return {name: value for name, value in asdict(row).items() if name not in hidden}

@@ -1,0 +1,101 @@
+"""`memoryd sync`: one full pass, here or, when a daemon holds the lock, by asking it."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping
+
+from memoryd import config, logs
+from memoryd.clock import SystemClock
+from memoryd.config import Settings
+from memoryd.control.commands.explain import MEANING_OF_WAIT
+from memoryd.control.console import plural, print_json, progress_reporter
+from memoryd.daemon import control_socket
+from memoryd.daemon.house import open_house
+from memoryd.daemon.passes import Progress, Step, as_json, run_pass
+from memoryd.errors import LedgerBusy
+from memoryd.pipeline.eligibility import MEANING
+from memoryd.workspace.layout import Home
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Take the options of `sync`."""
+    parser.add_argument("--now", action="store_true", help="ignore idle time, debounce and min_interval")
+    parser.add_argument("--thread", metavar="ID", help="extract this session only")
+    parser.add_argument(
+        "--backfill",
+        choices=["recent", "all"],
+        help="consent to sessions recorded before memoryd's first start: those within max_age, or all",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the pass. Exit 0 done, 1 a job failed, 3 due work was left undone for a stated reason."""
+    settings = config.load(args.home, environ=config.environ())
+    logs.configure(settings.log.format, settings.log.level)
+    with progress_reporter() as progress:
+        result = asyncio.run(_sync(settings, args, progress))
+    if args.json:
+        print_json(result)
+    else:
+        print("\n".join(summary_lines(result)))
+    return int(str(result["exit_code"]))
+
+
+def summary_lines(result: Mapping[str, object]) -> list[str]:
+    """Tell a pass's result (the JSON of `as_json`) to a person."""
+    stage1 = _counts(result, "memory_stage1")
+    stage2 = _counts(result, "memory_consolidate_global")
+    remembered, nothing = stage1.get("remembered", 0), stage1.get("nothing_to_remember", 0)
+    seen = plural(_number(result, "seen"), "session")
+    lines = [f"read {seen}: {remembered} remembered, {nothing} with nothing to remember"]
+    lines += _reasons("left out", result.get("excluded"), MEANING)
+    lines += _reasons("not yet", result.get("waiting"), MEANING)
+    if stage2.get("published"):
+        lines.append("the memory folder was consolidated, accepted and committed")
+    elif stage2.get("unchanged"):
+        lines.append("the memory folder stands as it was: nothing to change")
+    for failure in _list(result, "failures"):
+        lines.append(f"{failure['kind']} {failure['key']}: {failure['reason']}: {failure['message']}")
+    lines += _reasons("waits", result.get("undone"), MEANING_OF_WAIT)
+    lines += [f"no sessions folder at {root}" for root in _list(result, "missing_roots")]
+    return lines
+
+
+async def _sync(settings: Settings, args: argparse.Namespace, progress: Progress) -> dict[str, object]:
+    try:
+        async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="sync") as context:
+            report = await run_pass(
+                context, now=args.now, thread=args.thread, backfill=args.backfill, progress=progress
+            )
+            return as_json(report)
+    except LedgerBusy:
+        request = {"do": "sync", "now": args.now, "thread": args.thread, "backfill": args.backfill}
+        print("memoryd is running: asking it", file=sys.stderr)
+        return await control_socket.ask(Home(settings.home).socket, request, lambda step: progress(_step(step)))
+
+
+def _step(told: Mapping[str, object]) -> Step:
+    return Step(str(told["stage"]), int(str(told["done"])), int(str(told["total"])), str(told["note"]))
+
+
+def _counts(result: Mapping[str, object], kind: str) -> Mapping[str, int]:
+    found = result.get("jobs")
+    counts = found.get(kind, {}) if isinstance(found, dict) else {}
+    return {str(name): int(count) for name, count in counts.items()}
+
+
+def _reasons(label: str, counts: object, meaning: Mapping[str, str]) -> list[str]:
+    if not isinstance(counts, dict):
+        return []
+    return [f"{label}: {count} {reason} ({meaning.get(reason, reason)})" for reason, count in sorted(counts.items())]
+
+
+def _number(result: Mapping[str, object], key: str) -> int:
+    return int(str(result.get(key, 0)))
+
+
+def _list(result: Mapping[str, object], key: str) -> list[dict[str, object]]:
+    found = result.get(key)
+    return found if isinstance(found, list) else []

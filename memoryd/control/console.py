@@ -1,0 +1,82 @@
+"""How commands talk: plain lines on stdout, JSON where asked, progress bars on a terminal and log lines elsewhere."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from memoryd import logs
+from memoryd.daemon.passes import Progress, Step
+
+log = logs.get()
+
+STAGES = {"discover": "reading sessions", "extract": "remembering", "consolidate": "consolidating"}
+
+
+def print_json(data: Mapping[str, object] | list[object]) -> None:
+    """Print one JSON document on stdout."""
+    print(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+
+
+def plural(count: int, noun: str) -> str:
+    """Render `1 session`, `2 sessions`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def moment(instant: float | None) -> str:
+    """Render epoch seconds in local time for people: `2026-11-29 09:38:15`."""
+    if instant is None:
+        return "never"
+    return datetime.fromtimestamp(instant, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def span(seconds: float) -> str:
+    """Render a length of time roughly: `3 h 20 min`."""
+    minutes = int(abs(seconds)) // 60
+    if minutes == 0:
+        return f"{int(abs(seconds))} s"
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min")]
+    return " ".join(f"{value} {unit}" for value, unit in parts if value)[:24]
+
+
+@contextmanager
+def progress_reporter() -> Iterator[Progress]:
+    """Give a callable for a pass's steps: bars (rich, on stderr) on a terminal, log lines elsewhere."""
+    if not sys.stderr.isatty():
+        yield _log_step
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+    from rich.progress import (
+        Progress as Bars,
+    )
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, int] = {}
+
+        def show(step: Step) -> None:
+            if step.stage not in tasks:
+                tasks[step.stage] = bars.add_task(STAGES[step.stage], total=None)
+            bars.update(bars.task_ids[tasks[step.stage]], completed=step.done, total=step.total or None)
+
+        yield show
+
+
+def _log_step(step: Step) -> None:
+    log.info("pass.progressed", stage=step.stage, done=step.done, total=step.total, note=step.note)

@@ -1,0 +1,118 @@
+"""The command line: one table of commands, one boundary at which every error becomes one line and an exit code.
+
+Only the module of the command that was asked for is imported, so that none pays for the others.
+"""
+
+import argparse
+import difflib
+import importlib
+import importlib.metadata
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, Protocol, cast
+
+from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
+
+EXIT_CONFIGURATION: Final = 78
+"""EX_CONFIG of sysexits: `run` ends with it on wrong settings, and the service manager does not start it again."""
+EXIT_INTERRUPTED: Final = 130
+
+COMMANDS: Final[dict[str, str]] = {
+    "init": "find agents and providers, and write config.toml",
+    "demo": "run the whole pipeline in a throw-away home, without a key or a network",
+    "run": "run the daemon in the foreground",
+    "sync": "make one full pass: discover, extract what is due, consolidate if dirty",
+    "status": "say what it is doing, what waits and until when, spend and health",
+    "explain": "say of one session whether it is eligible, and what was taken from it",
+    "jobs": "list jobs, show the history of one, try one again",
+    "recall": "print exactly what an agent is given at the start of a session",
+    "config": "show or check the settings",
+}
+
+
+class Command(Protocol):
+    """What a module in memoryd.control.commands offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's own arguments."""
+        ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do it, and return the exit code."""
+        ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the entry point of the `memoryd` script."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    name = next((word for word in words if word in COMMANDS), "")
+    try:
+        return _dispatch(words)
+    except KeyboardInterrupt:
+        print("memoryd: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`memoryd jobs | head`): nothing is wrong, and nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemorydError as error:
+        print(f"memoryd: {error}", file=sys.stderr)
+        return _exit_code(name, error)
+    except Exception as error:  # noqa: BLE001 -- the command line's boundary: a fault of ours is one line as well
+        place = _place(error)
+        print(f"memoryd: a fault in memoryd itself: {type(error).__name__}: {error} (at {place})", file=sys.stderr)
+        return 1
+
+
+def _dispatch(words: list[str]) -> int:
+    leading, rest = _split_leading(words)
+    if not rest or rest[0] in {"-h", "--help", "help"}:
+        print(_overview())
+        return 0 if rest else UsageError.exit_code
+    if rest[0] in {"-V", "--version"}:
+        print(f"memoryd {importlib.metadata.version('memoryd')}")
+        return 0
+    name = rest[0]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean `memoryd {near[0]}`?" if near else "`memoryd --help` lists the commands"
+        raise UsageError(f"there is no command {name!r}", remedy=hint)
+    command = cast("Command", importlib.import_module(f"memoryd.control.commands.{name}"))
+    parser = argparse.ArgumentParser(prog=f"memoryd {name}", description=f"{COMMANDS[name].capitalize()}.")
+    parser.add_argument("--home", metavar="DIR", help="memoryd's folder (default: MEMORYD_HOME, else ~/.memoryd)")
+    command.configure(parser)
+    return command.run(parser.parse_args([*leading, *rest[1:]]))
+
+
+def _split_leading(words: list[str]) -> tuple[list[str], list[str]]:
+    """`memoryd --home DIR status` is `memoryd status --home DIR`."""
+    if words[:1] == ["--home"] and len(words) > 1:
+        return words[:2], words[2:]
+    if words and words[0].startswith("--home="):
+        return words[:1], words[1:]
+    return [], words
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = ["memoryd gives coding agents a memory.", "", "usage: memoryd COMMAND [--home DIR] ...", ""]
+    lines += [f"  {name:<{width}}  {meaning}" for name, meaning in COMMANDS.items()]
+    return "\n".join([*lines, "", "`memoryd COMMAND --help` says more. First look: memoryd demo"])
+
+
+def _exit_code(command: str, error: MemorydError) -> int:
+    if command == "run" and isinstance(error, ConfigError | LedgerTooNew):
+        return EXIT_CONFIGURATION
+    return error.exit_code
+
+
+def _place(error: Exception) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}" if trace else "unknown place"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""memoryd.sock: how a command asks the daemon that holds the lock. One JSON object a line, one request a connection.
+
+The daemon answers `{"step": {...}}` lines while it works and one `{"result": {...}}` or `{"error": "..."}` line at the
+end. Only processes of the same user are answered.
+"""
+
+import asyncio
+import json
+import os
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from memoryd import logs
+from memoryd.errors import MemorydError, StorageError
+
+log = logs.get()
+
+Request: TypeAlias = Mapping[str, object]
+Tell: TypeAlias = Callable[[dict[str, object]], None]
+Answer: TypeAlias = Callable[[Request, Tell], Awaitable[dict[str, object]]]
+
+LINE_LIMIT = 1 << 20
+LONGEST_PATH_BYTES = 103
+"""sun_path holds 104 bytes on macOS and 108 on Linux, the closing NUL included."""
+
+
+@asynccontextmanager
+async def serve(path: Path, answer: Answer) -> AsyncIterator[None]:
+    """Answer requests at `path` (mode 0600) while it lasts; the caller holds the lock, so a file there is old."""
+    with _reachable(path) as address:
+        address.unlink(missing_ok=True)  # noqa: ASYNC240 -- one call at start
+        old_mask = os.umask(0o177)
+        try:
+            server = await asyncio.start_unix_server(
+                lambda reader, writer: _serve_one(reader, writer, answer), path=address, limit=LINE_LIMIT
+            )
+        finally:
+            os.umask(old_mask)
+        try:
+            yield
+        finally:
+            server.close()
+            path.unlink(missing_ok=True)
+
+
+async def ask(path: Path, request: Request, on_step: Callable[[dict[str, object]], None]) -> dict[str, object]:
+    """Send one request and return its result. Raises StorageError when no daemon answers there, or it says an error."""
+    with _reachable(path) as address:
+        try:
+            reader, writer = await asyncio.open_unix_connection(path=address, limit=LINE_LIMIT)
+        except OSError as error:
+            raise StorageError(
+                f"the daemon does not answer at {path}: {error.strerror}", remedy="look at its log, or restart it"
+            ) from error
+    try:
+        writer.write(json.dumps(request).encode() + b"\n")
+        await writer.drain()
+        while line := await reader.readline():
+            message = json.loads(line)
+            if "step" in message:
+                on_step(message["step"])
+            elif "error" in message:
+                raise StorageError(str(message["error"]))
+            else:
+                return dict(message["result"])
+    finally:
+        writer.close()
+    raise StorageError("the daemon ended before it answered", remedy="look at its log: memoryd status")
+
+
+async def _serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> None:
+    def send(message: dict[str, object]) -> None:
+        writer.write(json.dumps(message).encode() + b"\n")
+
+    try:
+        if not _same_user(writer.get_extra_info("socket")):
+            return
+        line = await reader.readline()
+        request = json.loads(line) if line else {}
+        if not isinstance(request, dict):
+            raise ValueError("not an object")
+        result = await answer(request, lambda step: send({"step": step}))
+        send({"result": result} if "error" not in result else result)
+        await writer.drain()
+    except MemorydError as error:
+        send({"error": str(error)})
+    except (ValueError, KeyError, OSError) as error:
+        log.warning("request.refused", error=f"{type(error).__name__}: {error}")
+    finally:
+        writer.close()
+
+
+def _same_user(connection: socket.socket) -> bool:
+    """The folder is 0700 and the socket 0600; where the kernel tells, the peer's uid is checked as well."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    _pid, uid, _gid = struct.unpack(
+        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    )
+    return bool(uid == os.getuid())
+
+
+@contextmanager
+def _reachable(path: Path) -> Iterator[Path]:
+    """Give a name for the socket that the kernel accepts: a deep MEMORYD_HOME is reached through an open folder."""
+    if len(os.fsencode(path)) <= LONGEST_PATH_BYTES:
+        yield path
+        return
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        address = Path(f"/proc/self/fd/{folder}")
+        if not address.exists():
+            raise StorageError(
+                f"the path of the control socket is too long for this system: {path}",
+                remedy="choose a shorter MEMORYD_HOME",
+            )
+        yield address / path.name
+    finally:
+        os.close(folder)

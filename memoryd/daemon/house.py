@@ -1,0 +1,116 @@
+"""Opens the house: lock, ledger, folder, models. The one place where the parts meet, for every command that writes."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from random import Random
+from typing import Final, Literal
+
+from memoryd.clock import Clock
+from memoryd.config import Settings, agent_home, resolve_api_key
+from memoryd.daemon import lock
+from memoryd.daemon.spending import Spending
+from memoryd.ledger.database import Ledger
+from memoryd.llm.client import LadderMemory, ModelClient, Wiring
+from memoryd.llm.providers import open_client
+from memoryd.pipeline.context import Agent, Context, StageModel
+from memoryd.recall import summary
+from memoryd.redact import Redactor
+from memoryd.sources.readers import READERS
+from memoryd.workspace import staging
+from memoryd.workspace.git import Repository
+from memoryd.workspace.layout import Home, prepare
+
+STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
+DAEMON: Final = "daemon"
+"""The lock's role of `memoryd run`; commands hold it under their own names."""
+
+
+def passed(_point: str) -> None:
+    """Do nothing at a named point: what the product does there; tests hand in something else."""
+
+
+@asynccontextmanager
+async def open_house(
+    settings: Settings,
+    *,
+    clock: Clock,
+    environ: Mapping[str, str],
+    role: str,
+    reached: Callable[[str], None] = passed,
+) -> AsyncIterator[Context]:
+    """Take the lock, open everything, and close it again in the opposite order.
+
+    Raises LedgerBusy, LedgerTooNew, LedgerCorrupt, DiskFull, ConfigError. `role` says who holds the lock.
+    """
+    home = Home(settings.home)
+    async with AsyncExitStack() as stack:
+        prepare(home)
+        held = stack.enter_context(await lock.acquire(home.lock_file, clock=clock, role=role))
+        staging.sweep(home)
+        ledger = await stack.enter_async_context(await Ledger.open(home.ledger_file, clock=clock))
+        redactor = Redactor(settings.privacy.patterns)
+        models = await _open_models(stack, settings, ledger, redactor, clock, environ)
+        yield Context(
+            settings=settings,
+            home=home,
+            ledger=ledger,
+            repository=Repository(home.git_dir, home.memories, environ=environ),
+            clock=clock,
+            rng=Random(os.urandom(16)),
+            redactor=redactor,
+            agents=configured_agents(settings, environ),
+            extract=models["extract"],
+            consolidate=models["consolidate"],
+            refresh_recall=partial(summary.refresh, home, max_tokens=settings.recall.max_tokens),
+            still_ours=held.still_ours,
+            reached=reached,
+        )
+
+
+def configured_agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Agent]:
+    """Return the agents whose sessions are read: those named, or those that have roots of their own."""
+    names = settings.sources.agents or sorted(settings.sources.roots)
+    return {name: Agent(READERS[name], tuple(agent_home(name, settings, environ))) for name in names if name in READERS}
+
+
+def worker_name(role: str) -> str:
+    """Name this process for the ledger's rows: what it is, its pid, and a number that no other run has."""
+    return f"{role}-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+async def _open_models(
+    stack: AsyncExitStack,
+    settings: Settings,
+    ledger: Ledger,
+    redactor: Redactor,
+    clock: Clock,
+    environ: Mapping[str, str],
+) -> dict[str, StageModel]:
+    """Open one client for each provider in use: stages that share a provider share its limits and its breaker."""
+    spending = Spending(ledger, clock, settings.limits)
+    wiring = Wiring(
+        clock=clock,
+        redactor=redactor,
+        reserve=spending.reserve,
+        settle=spending.settle,
+        min_remaining_percent=settings.limits.min_remaining_percent,
+        ladder=LadderMemory(load=spending.known_rung, store=spending.keep_rung),
+    )
+    clients: dict[str, ModelClient | None] = {}
+    models: dict[str, StageModel] = {}
+    for stage in STAGES:
+        named = settings.provider_for(stage)
+        if named.name not in clients:
+            client = open_client(
+                named.name,
+                named.provider,
+                api_key=partial(resolve_api_key, named.provider, environ),
+                wiring=wiring,
+            )
+            clients[named.name] = client and await stack.enter_async_context(client)
+        models[stage] = StageModel(
+            named.name, named.model, named.effort, clients[named.name], named.provider.context_window
+        )
+    return models

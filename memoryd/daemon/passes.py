@@ -1,0 +1,161 @@
+"""One full pass: discover, extract what is due, consolidate if dirty. What `sync` and `demo` are, and `run` repeats."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from memoryd.daemon.house import worker_name
+from memoryd.daemon.worker import Done, Ending, Worker
+from memoryd.ledger import jobs
+from memoryd.ledger.states import JobKind
+from memoryd.pipeline.consolidate import consolidate, publish_decided
+from memoryd.pipeline.context import Context
+from memoryd.pipeline.discover import Discovery, ScanReport, reasons_of_waiting
+from memoryd.pipeline.extract import extract
+from memoryd.pipeline.retain import retain
+
+IMPATIENT = ("debounce", "min_interval")
+"""The waits that `sync --now` ignores; every other wait has a reason that haste does not cure."""
+TIMING = frozenset({*IMPATIENT, "backoff", "crash"})
+"""Waits that are memoryd's own rhythm: what waits for them is not due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Progress of a pass: `stage` is discover, extract or consolidate; `total` is 0 while it is unknown."""
+
+    stage: str
+    done: int
+    total: int
+    note: str = ""
+
+
+@dataclass(slots=True)
+class PassReport:
+    """What one pass did, and what it left undone."""
+
+    scan: ScanReport = field(default_factory=ScanReport)
+    endings: list[Done] = field(default_factory=list)
+    waiting: Counter[str] = field(default_factory=Counter)
+    """Eligible sessions that were not extracted, by reason (too_fresh, too_old, consent)."""
+    undone: Counter[str] = field(default_factory=Counter)
+    """Jobs that are due but wait for the world, by reason (rate_limited, budget, disk_full, ...)."""
+
+    def count(self, ending: Ending, kind: JobKind | None = None) -> int:
+        """Count the runs that ended so."""
+        return sum(done.ending is ending and kind in {None, done.kind} for done in self.endings)
+
+    @property
+    def exit_code(self) -> int:
+        """0 done, 1 a job of this pass failed, 3 due work was left undone for a stated reason."""
+        if self.count(Ending.FAILED) or self.count(Ending.LEASE_LOST):
+            return 1
+        return 3 if self.undone or self.waiting["consent"] else 0
+
+
+Progress = Callable[[Step], None]
+
+
+def silent(_step: Step) -> None:
+    """Report nothing."""
+
+
+async def run_pass(
+    context: Context,
+    *,
+    now: bool = False,
+    thread: str | None = None,
+    backfill: str | None = None,
+    progress: Progress = silent,
+) -> PassReport:
+    """Make one pass. `now` ignores idle time, debounce and min_interval; `thread` extracts that session alone.
+
+    Raises StorageError or ConfigError when nothing can be done at all; what goes wrong with one job is in the report.
+    """
+    report = PassReport()
+    await publish_decided(context)
+    discovery = Discovery(context)
+    progress(Step("discover", 0, 0))
+    report.scan = await discovery.run_once(ignore_idle=now, backfill=backfill, only=thread)
+    progress(Step("discover", report.scan.seen, report.scan.seen))
+    await _extract_all(context, report, thread, progress)
+    if now:
+        await context.ledger.write(jobs.expedite, kind=JobKind.CONSOLIDATE, reasons=IMPATIENT, now=context.clock.now())
+    await _consolidate(context, report, progress)
+    await retain(context)
+    when = await discovery.window(ignore_idle=now, backfill=backfill)
+    report.waiting = await context.ledger.read(reasons_of_waiting, when)
+    report.undone = Counter(
+        row.wait_reason or "unknown"
+        for row in await context.ledger.read(jobs.waiting, now=context.clock.now())
+        if row.wait_reason not in TIMING
+    )
+    return report
+
+
+def as_json(report: PassReport) -> dict[str, object]:
+    """Render a pass for `sync --json` and the socket."""
+    scan = report.scan
+    endings: dict[str, dict[str, int]] = {}
+    for done in report.endings:
+        of_kind = endings.setdefault(done.kind.value, {})
+        of_kind[done.ending.value] = of_kind.get(done.ending.value, 0) + 1
+    return {
+        "seen": scan.seen,
+        "opened": scan.opened,
+        "enqueued": scan.enqueued,
+        "excluded": dict(scan.excluded),
+        "missing_roots": [str(root) for root in scan.missing_roots],
+        "unreadable": scan.unreadable,
+        "jobs": endings,
+        "failures": [
+            {"kind": done.kind.value, "key": done.job_key, "reason": done.reason, "message": done.message}
+            for done in report.endings
+            if done.ending.value in {"failed", "deferred", "lease_lost"}
+        ],
+        "waiting": dict(report.waiting),
+        "undone": dict(report.undone),
+        "exit_code": report.exit_code,
+    }
+
+
+async def _extract_all(context: Context, report: PassReport, thread: str | None, progress: Progress) -> None:
+    concurrency = context.settings.extract.concurrency
+    worker = Worker(
+        context,
+        kind=JobKind.STAGE1,
+        run=extract,
+        max_running=concurrency,
+        worker_id=worker_name("pass"),
+        only=thread,
+    )
+    total = await context.ledger.read(jobs.ready_count, kind=JobKind.STAGE1, now=context.clock.now())
+    finished = 0
+
+    async def drain() -> None:
+        nonlocal finished
+        while (done := await worker.run_once()) is not None:
+            report.endings.append(done)
+            finished += 1
+            progress(Step("extract", finished, max(total, finished), done.ending.value))
+
+    progress(Step("extract", 0, total))
+    async with asyncio.TaskGroup() as group:
+        for number in range(concurrency):
+            group.create_task(drain(), name=f"extract-{number}")
+
+
+async def _consolidate(context: Context, report: PassReport, progress: Progress) -> None:
+    worker = Worker(
+        context,
+        kind=JobKind.CONSOLIDATE,
+        run=consolidate,
+        publish=publish_decided,
+        worker_id=worker_name("pass"),
+    )
+    progress(Step("consolidate", 0, 1))
+    done = await worker.run_once()
+    if done is not None:
+        report.endings.append(done)
+    progress(Step("consolidate", 1, 1, done.ending.value if done else "not due"))

@@ -1,0 +1,246 @@
+"""The daemon: named services under one TaskGroup, woken by ticks, hints and each other, stopped by draining.
+
+Read this file to see what runs. Each service is a short loop (`_forever`) around a `run_once` that lives elsewhere;
+what is due is always read from the ledger, so a lost wake-up costs a wait and nothing else.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memoryd import logs
+from memoryd.daemon import control_socket
+from memoryd.daemon.house import worker_name
+from memoryd.daemon.notify import notify
+from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
+from memoryd.daemon.ticker import ClockWatch, Ticker
+from memoryd.daemon.wakeup import Wakeup
+from memoryd.daemon.watcher import watch
+from memoryd.daemon.worker import Worker
+from memoryd.errors import DiskFull, MemorydError
+from memoryd.ledger import jobs
+from memoryd.ledger.states import JobKind
+from memoryd.pipeline.consolidate import consolidate, publish_decided
+from memoryd.pipeline.context import Context
+from memoryd.pipeline.discover import Discovery
+from memoryd.pipeline.extract import extract
+from memoryd.pipeline.retain import retain
+
+log = logs.get()
+
+DRAIN_SECONDS = 5.0
+"""Grace for jobs in flight after SIGTERM; what is not done by then is released, and costs a request at most."""
+LONGEST_WAIT_SECONDS = 60.0
+"""A worker looks again at least this often, whatever wake-ups were lost."""
+SHORTEST_WAIT_SECONDS = 0.05
+MAINTENANCE_SECONDS = 3_600.0
+WATCHDOG_SECONDS = 15.0
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 300.0
+DISK_PAUSE_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class Wakeups:
+    """Who can be asked to look again."""
+
+    scan: Wakeup = field(default_factory=Wakeup)
+    consolidate: Wakeup = field(default_factory=Wakeup)
+    maintain: Wakeup = field(default_factory=Wakeup)
+    extract: list[Wakeup] = field(default_factory=list)
+
+    def all(self) -> None:
+        """Ask everybody."""
+        for wakeup in (self.scan, self.consolidate, self.maintain, *self.extract):
+            wakeup.set()
+
+    def work(self) -> None:
+        """Ask whoever runs jobs."""
+        for wakeup in (self.consolidate, *self.extract):
+            wakeup.set()
+
+
+class Supervisor:
+    """Runs the services of one daemon until it is told to stop."""
+
+    def __init__(self, context: Context, *, notify_address: str | None = None) -> None:
+        self._context = context
+        self._notify_address = notify_address
+        self._wakeups = Wakeups(extract=[Wakeup() for _ in range(context.settings.extract.concurrency)])
+        self._discovery = Discovery(context)
+        self._stopping = asyncio.Event()
+        self._busy: set[asyncio.Task[object]] = set()
+
+    def stop(self) -> None:
+        """Begin to stop: nothing new is claimed, jobs in flight get the grace period. Twice is harmless."""
+        self._stopping.set()
+        self._wakeups.all()
+
+    async def run(self) -> None:
+        """Run until `stop`. Raises StorageError when the house cannot be used at all."""
+        context = self._context
+        await publish_decided(context)
+        ticker = Ticker(
+            {
+                "scan": (context.settings.discover.scan_interval, self._wakeups.scan.set),
+                "maintain": (MAINTENANCE_SECONDS, self._wakeups.maintain.set),
+            }
+        )
+        ticker.start(context.clock)
+        try:
+            async with control_socket.serve(context.home.socket, self._answer), asyncio.TaskGroup() as group:
+                services = self._start_services(group, ticker)
+                notify(self._notify_address, "READY=1", "STATUS=watching for idle sessions")
+                log.info("daemon.started", agents=sorted(context.agents), provider=context.extract.provider)
+                await self._stopping.wait()
+                notify(self._notify_address, "STOPPING=1")
+                await self._drain(services)
+        finally:
+            ticker.stop()
+        log.info("daemon.stopped")
+
+    def _start_services(self, group: asyncio.TaskGroup, ticker: Ticker) -> list[asyncio.Task[None]]:
+        context, wakeups = self._context, self._wakeups
+        name = worker_name("run")
+        extractors = [
+            (
+                f"extract-{number}",
+                Worker(
+                    context,
+                    kind=JobKind.STAGE1,
+                    run=extract,
+                    max_running=len(wakeups.extract),
+                    worker_id=f"{name}-{number}",
+                ),
+                wakeup,
+            )
+            for number, wakeup in enumerate(wakeups.extract)
+        ]
+        consolidator = Worker(
+            context, kind=JobKind.CONSOLIDATE, run=consolidate, publish=publish_decided, worker_id=name
+        )
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "discover": self._discover,
+            "maintain": self._maintain,
+            "watchdog": lambda: self._watch_clock(ticker, ClockWatch(context.clock)),
+            "watcher": lambda: watch(self._roots, wakeups.scan.set, context.clock),
+            "consolidate": lambda: self._work(consolidator, JobKind.CONSOLIDATE, wakeups.consolidate),
+        }
+        for label, worker, wakeup in extractors:
+            loops[label] = self._worker_loop(worker, wakeup)
+        return [group.create_task(self._forever(label, loop), name=label) for label, loop in loops.items()]
+
+    def _worker_loop(self, worker: Worker, wakeup: Wakeup) -> Callable[[], Awaitable[None]]:
+        return lambda: self._work(worker, JobKind.STAGE1, wakeup)
+
+    async def _forever(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        """Keep one service going: what it cannot handle is logged, and it starts again after a growing pause."""
+        pause = FIRST_PAUSE_SECONDS
+        while not self._stopping.is_set():
+            try:
+                await loop()
+                return
+            except DiskFull as error:
+                log.warning("storage.paused", service=name, error=str(error), retry_in=DISK_PAUSE_SECONDS)
+                await self._pause(DISK_PAUSE_SECONDS)
+            except MemorydError as error:
+                log.error("service.failed", service=name, error=str(error), retry_in=pause)
+                await self._pause(pause)
+            except Exception as error:
+                log.exception("service.crashed", service=name, error_class=type(error).__name__, retry_in=pause)
+                await self._pause(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    async def _discover(self) -> None:
+        while not self._stopping.is_set():
+            report = await self._discovery.run_once()
+            log.debug("scan.completed", seen=report.seen, opened=report.opened, enqueued=report.enqueued)
+            if report.enqueued:
+                self._wakeups.work()
+            await self._wakeups.scan.wait(self._context.clock)
+
+    async def _work(self, worker: Worker, kind: JobKind, wakeup: Wakeup) -> None:
+        while not self._stopping.is_set():
+            done = await worker.run_once()
+            if done is None:
+                await wakeup.wait(self._context.clock, await self._until_next(kind))
+            else:
+                self._wakeups.work()
+
+    async def _until_next(self, kind: JobKind) -> float:
+        """Seconds until a job of this kind may become claimable by itself."""
+        ready_at = await self._context.ledger.read(jobs.next_ready_at, kind=kind)
+        if ready_at is None:
+            return LONGEST_WAIT_SECONDS
+        return min(max(ready_at - self._context.clock.now(), SHORTEST_WAIT_SECONDS), LONGEST_WAIT_SECONDS)
+
+    async def _maintain(self) -> None:
+        while not self._stopping.is_set():
+            await retain(self._context)
+            await self._wakeups.maintain.wait(self._context.clock)
+
+    async def _watch_clock(self, ticker: Ticker, clocks: ClockWatch) -> None:
+        """Tell systemd that the loop turns, and put the ticks right after a clock jump or a sleep."""
+        while not self._stopping.is_set():
+            notify(self._notify_address, "WATCHDOG=1")
+            if moved := clocks.jump():
+                log.warning("clock.jumped", seconds=round(moved, 1))
+                ticker.rearm(self._context.clock)
+                self._wakeups.all()
+            await self._pause(WATCHDOG_SECONDS)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not past the stop."""
+        stopped = asyncio.create_task(self._stopping.wait(), name="stop")
+        timer = asyncio.create_task(self._context.clock.sleep(seconds), name="pause")
+        try:
+            await asyncio.wait({stopped, timer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            timer.cancel()
+
+    async def _drain(self, services: list[asyncio.Task[None]]) -> None:
+        """Let workers finish what they hold for the grace period, then cancel what is left: it is released."""
+        workers = {task for task in services if task.get_name().startswith(("extract", "consolidate"))}
+        for task in set(services) - workers:
+            task.cancel()
+        await asyncio.wait(workers, timeout=DRAIN_SECONDS)
+        for task in workers:
+            task.cancel()
+
+    def _roots(self) -> list[Path]:
+        return [home for agent in self._context.agents.values() for home in agent.homes]
+
+    async def _answer(self, request: control_socket.Request, tell: control_socket.Tell) -> dict[str, object]:
+        """Answer a command that was given while this daemon holds the lock."""
+        context = self._context
+        match request.get("do"):
+            case "sync":
+                report = await self._pass(request, tell)
+                return as_json(report)
+            case "retry":
+                revived = await context.ledger.write(
+                    jobs.retry,
+                    kind=JobKind(str(request["kind"])),
+                    job_key=str(request["key"]),
+                    now=context.clock.now(),
+                    max_attempts=context.settings.ledger.max_attempts,
+                )
+                self._wakeups.work()
+                return {"revived": revived}
+            case other:
+                return {"error": f"this memoryd does not know the request {other!r}"}
+
+    async def _pass(self, request: control_socket.Request, tell: control_socket.Tell) -> PassReport:
+        def progress(step: Step) -> None:
+            tell({"stage": step.stage, "done": step.done, "total": step.total, "note": step.note})
+
+        thread, backfill = request.get("thread"), request.get("backfill")
+        return await run_pass(
+            self._context,
+            now=bool(request.get("now")),
+            thread=str(thread) if thread else None,
+            backfill=str(backfill) if backfill else None,
+            progress=progress,
+        )

@@ -1,0 +1,68 @@
+"""The tick source: APScheduler interval jobs whose callbacks only set a wake-up.
+
+Nothing is decided here. What is due is read from the ledger by whoever is woken, so a tick that was missed (sleep, a
+blocked loop, a clock jump) costs nothing but the wait for the next one, and is made good by one late tick.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from memoryd.clock import Clock
+
+# Wall and monotonic time drift apart by this much only when the clock was set or the machine slept.
+JUMP_SECONDS = 5.0
+
+
+class Ticker:
+    """Fires callbacks at intervals (seconds); `rearm()` puts all of them back on time after a clock jump."""
+
+    def __init__(self, ticks: Mapping[str, tuple[float, Callable[[], None]]]) -> None:
+        self._ticks = ticks
+        logging.getLogger("apscheduler").setLevel(logging.WARNING)
+        self._scheduler = AsyncIOScheduler(
+            timezone=UTC,
+            # Defaults skip whole periods after one second's lateness; one late tick for all that were missed is right.
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+        )
+
+    def start(self, clock: Clock) -> None:
+        """Begin ticking; the first tick of each comes after one interval (services look once at their own start)."""
+        self._scheduler.start()
+        self.rearm(clock)
+
+    def rearm(self, clock: Clock) -> None:
+        """Schedule every tick anew from now; an interval job whose clock was set back would stay silent for ever."""
+        for name, (seconds, callback) in self._ticks.items():
+            self._scheduler.add_job(
+                callback,
+                "interval",
+                seconds=seconds,
+                id=name,
+                replace_existing=True,
+                next_run_time=datetime.fromtimestamp(clock.now(), UTC) + timedelta(seconds=seconds),
+            )
+
+    def stop(self) -> None:
+        """Stop ticking."""
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+
+
+class ClockWatch:
+    """Notices when wall time and monotonic time part company."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._offset = clock.now() - clock.monotonic()
+
+    def jump(self) -> float:
+        """Return by how many seconds the wall clock jumped since the last look, 0.0 when it did not."""
+        offset = self._clock.now() - self._clock.monotonic()
+        moved = offset - self._offset
+        if abs(moved) < JUMP_SECONDS:
+            return 0.0
+        self._offset = offset
+        return moved

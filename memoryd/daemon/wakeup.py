@@ -1,0 +1,39 @@
+"""Waiting for a reason to look, or for a time: what every service's loop does between two looks."""
+
+import asyncio
+
+from memoryd.clock import Clock
+
+
+class Wakeup:
+    """A flag that ticks, hints and stages set, and one service waits for. Setting it twice is one wake-up."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def set(self) -> None:
+        """Ask the service to look again."""
+        self._event.set()
+
+    async def wait(self, clock: Clock, seconds: float | None = None) -> bool:
+        """Wait until set, at most `seconds`; clear it, and tell whether it was set."""
+        if seconds is None:
+            await self._event.wait()
+        elif not self._event.is_set():
+            await _first(self._event, clock, seconds)
+        was_set = self._event.is_set()
+        self._event.clear()
+        return was_set
+
+
+async def _first(event: asyncio.Event, clock: Clock, seconds: float) -> None:
+    tasks = [
+        asyncio.create_task(event.wait(), name="wakeup.event"),
+        asyncio.create_task(clock.sleep(seconds), name="wakeup.timer"),
+    ]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

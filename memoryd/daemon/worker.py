@@ -1,0 +1,279 @@
+"""The life of a job: claimed, run under a heartbeat, acknowledged, published, logged. One short function each.
+
+A worker serves one kind of job. What a job means is the stage's business (`run`); here is only who may do it, for how
+long, and what becomes of the ledger row when it ends.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from memoryd import logs
+from memoryd.errors import LeaseLost, MemorydError
+from memoryd.ledger import jobs
+from memoryd.ledger.jobs import ConsolidateTiming, Lease
+from memoryd.ledger.policy import retry_delay
+from memoryd.ledger.states import JobKind
+from memoryd.pipeline.context import Context
+from memoryd.pipeline.outcomes import (
+    Consolidated,
+    Deferred,
+    Extracted,
+    Failed,
+    NothingToRemember,
+    Outcome,
+    outcome_of_error,
+)
+
+log = logs.get()
+
+# A heartbeat every third of the lease: two may be lost before it runs out.
+BEATS_PER_LEASE = 3
+# A holder that could not renew stops this share of the lease before its end.
+STOP_MARGIN = 0.1
+
+Stage = Callable[[Context, Lease], Awaitable[Outcome]]
+
+
+class Ending(StrEnum):
+    """How a job ended, as the canonical log line and the progress report name it."""
+
+    REMEMBERED = "remembered"
+    NOTHING = "nothing_to_remember"
+    PUBLISHED = "published"
+    UNCHANGED = "unchanged"
+    DEFERRED = "deferred"
+    FAILED = "failed"
+    LEASE_LOST = "lease_lost"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One finished run of one job. `retry_at` is epoch seconds, None when it will not run again by itself."""
+
+    kind: JobKind
+    job_key: str
+    ending: Ending
+    reason: str = ""
+    message: str = ""
+    retry_at: float | None = None
+
+
+class Worker:
+    """Claims jobs of one kind and sees each of them to its end."""
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        kind: JobKind,
+        run: Stage,
+        publish: Callable[[Context], Awaitable[None]] | None = None,
+        max_running: int = 1,
+        worker_id: str,
+        only: str | None = None,
+    ) -> None:
+        self._context = context
+        self._kind = kind
+        self._run = run
+        self._publish = publish
+        self._max_running = max_running
+        self._worker_id = worker_id
+        self._only = only
+
+    async def run_once(self) -> Done | None:
+        """Claim one job and see it to its end; None when nothing is claimable now."""
+        lease = await self._claim()
+        if lease is None:
+            return None
+        with logs.bind(kind=lease.kind.value, job_key=lease.job_key, worker=lease.worker_id, epoch=lease.epoch):
+            log.debug("job.claimed", watermark=lease.input_watermark)
+            started = self._context.clock.monotonic()
+            try:
+                done = await self._see_through(lease)
+            except asyncio.CancelledError:
+                await self._release(lease)
+                raise
+            _log_ending(done, duration_ms=int(1000 * (self._context.clock.monotonic() - started)))
+            return done
+
+    async def _claim(self) -> Lease | None:
+        settings = self._context.settings.ledger
+        return await self._context.ledger.write(
+            jobs.claim,
+            kind=self._kind,
+            worker_id=self._worker_id,
+            now=self._context.clock.now(),
+            lease_seconds=settings.lease,
+            max_running=self._max_running,
+            max_attempts=settings.max_attempts,
+            retry_cap=settings.retry_cap,
+            only=self._only,
+        )
+
+    async def _see_through(self, lease: Lease) -> Done:
+        try:
+            outcome = await self._run_under_heartbeat(lease)
+            done = await self._acknowledge(lease, outcome)
+        except LeaseLost as error:
+            return Done(lease.kind, lease.job_key, Ending.LEASE_LOST, message=str(error))
+        if isinstance(outcome, Consolidated) and outcome.publication is not None and self._publish is not None:
+            await self._publish(self._context)
+        return done
+
+    async def _run_under_heartbeat(self, lease: Lease) -> Outcome:
+        """Run the stage while a second task renews the lease; if renewing ends, the stage is cancelled."""
+        work = asyncio.create_task(self._run_stage(lease), name=f"{lease.kind}:{lease.job_key}")
+        pulse = asyncio.create_task(self._renew(lease), name=f"heartbeat:{lease.job_key}")
+        try:
+            await asyncio.wait({work, pulse}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                return work.result()
+            return pulse.result()
+        finally:
+            await _cancel(pulse)
+            await _cancel(work)
+
+    async def _run_stage(self, lease: Lease) -> Outcome:
+        """Run the stage; what goes wrong becomes an outcome. This is the job boundary: no error leaves it."""
+        settings = self._context.settings.ledger
+        try:
+            return await self._run(self._context, lease)
+        except LeaseLost:
+            raise
+        except MemorydError as error:
+            return outcome_of_error(
+                error,
+                now=self._context.clock.now(),
+                retry_base=settings.retry_base,
+                retry_cap=settings.retry_cap,
+            )
+        except Exception as error:
+            log.exception("job.crashed", error_class=type(error).__name__)
+            return Failed(type(error).__name__, "a fault in memoryd; the log has its place (event job.crashed)")
+
+    async def _renew(self, lease: Lease) -> Outcome:
+        """Renew the lease until it is lost, cannot be renewed in time, or its cancellation is asked for."""
+        clock = self._context.clock
+        good_until = clock.monotonic() + lease.lease_seconds
+        current = lease
+        while True:
+            await clock.sleep(lease.lease_seconds / BEATS_PER_LEASE)
+            sent = clock.monotonic()
+            try:
+                beat = await self._context.ledger.write(
+                    jobs.heartbeat, current, now=clock.now(), lease_seconds=lease.lease_seconds
+                )
+            except LeaseLost:
+                raise
+            except MemorydError as error:
+                if clock.monotonic() >= good_until - STOP_MARGIN * lease.lease_seconds:
+                    raise LeaseLost(f"the lease could not be renewed in time: {error}") from error
+                continue
+            if beat.cancel_requested:
+                return Deferred(clock.now(), "cancelled", "cancelled on request")
+            current, good_until = beat.lease, sent + lease.lease_seconds
+
+    async def _acknowledge(self, lease: Lease, outcome: Outcome) -> Done:
+        """Write the outcome in one transaction guarded by the lease's token; raises LeaseLost when it is not ours."""
+        settings, now = self._context.settings, self._context.clock.now()
+        ledger = self._context.ledger
+        timing = ConsolidateTiming(settings.consolidate.debounce, settings.consolidate.min_interval)
+        ended = Done(lease.kind, lease.job_key, Ending.REMEMBERED)
+        match outcome:
+            case Extracted():
+                await ledger.write(
+                    jobs.complete,
+                    lease,
+                    now=now,
+                    output=outcome.output,
+                    covered=outcome.covered,
+                    consolidate=timing,
+                    max_attempts=settings.ledger.max_attempts,
+                )
+                return ended
+            case NothingToRemember():
+                await ledger.write(
+                    jobs.complete,
+                    lease,
+                    now=now,
+                    output=None,
+                    covered=outcome.covered,
+                    consolidate=timing,
+                    max_attempts=settings.ledger.max_attempts,
+                )
+                return Done(lease.kind, lease.job_key, Ending.NOTHING, reason=outcome.why)
+            case Consolidated():
+                await ledger.write(
+                    jobs.complete_consolidation,
+                    lease,
+                    now=now,
+                    consumed=outcome.consumed,
+                    publication=outcome.publication,
+                    claims=outcome.claims,
+                    min_interval=settings.consolidate.min_interval,
+                )
+                ending = Ending.UNCHANGED if outcome.publication is None else Ending.PUBLISHED
+                return Done(lease.kind, lease.job_key, ending)
+            case Deferred():
+                return await self._defer(lease, outcome, now)
+            case Failed():
+                return await self._fail(lease, outcome, now)
+            case _:
+                assert_never(outcome)
+
+    async def _defer(self, lease: Lease, outcome: Deferred, now: float) -> Done:
+        until = max(outcome.until, now)
+        await self._context.ledger.write(
+            jobs.defer, lease, now=now, until=until, reason=outcome.reason, error=outcome.message
+        )
+        return Done(lease.kind, lease.job_key, Ending.DEFERRED, outcome.reason, outcome.message, until)
+
+    async def _fail(self, lease: Lease, outcome: Failed, now: float) -> Done:
+        settings = self._context.settings.ledger
+        spent = max(1, settings.max_attempts - lease.retry_remaining + 1)
+        delay = retry_delay(spent, settings.retry_base, settings.retry_cap, self._context.rng)
+        await self._context.ledger.write(
+            jobs.fail,
+            lease,
+            now=now,
+            retry_at=now + delay,
+            error=self._context.redactor.clean(outcome.message),
+            error_class=outcome.error_class,
+        )
+        retry_at = now + delay if lease.retry_remaining > 1 else None
+        return Done(lease.kind, lease.job_key, Ending.FAILED, outcome.error_class, outcome.message, retry_at)
+
+    async def _release(self, lease: Lease) -> None:
+        """Give the job back on shutdown: claimable at once, the attempt unspent. Shielded: it must be recorded."""
+        try:
+            await asyncio.shield(self._context.ledger.write(jobs.release, lease, now=self._context.clock.now()))
+        except LeaseLost:
+            log.debug("job.lease_lost")
+        else:
+            log.info("job.released")
+
+
+async def _cancel(task: asyncio.Task[Outcome]) -> None:
+    """Cancel a task and wait for its end, whatever it is."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()
+
+
+def _log_ending(done: Done, *, duration_ms: int) -> None:
+    """Write the one canonical line of a run."""
+    fields = {"outcome": done.ending.value, "duration_ms": duration_ms}
+    match done.ending:
+        case Ending.DEFERRED:
+            log.warning("job.deferred", **fields, reason=done.reason, retry_at=done.retry_at, error=done.message)
+        case Ending.FAILED:
+            log.error("job.failed", **fields, error_class=done.reason, retry_at=done.retry_at, error=done.message)
+        case Ending.LEASE_LOST:
+            log.warning("job.lease_lost", **fields, error=done.message)
+        case _:
+            log.info("job.completed", **fields, reason=done.reason)

@@ -1,0 +1,237 @@
+"""Stage 2: the selected outputs become the memory folder, rewritten by a confined agent and judged before it counts.
+
+select -> stage a copy -> materialise the evidence -> diff against the last accepted commit -> nothing changed: done
+without a model -> otherwise write (agent, offline writer, or code when no evidence is left) -> accept -> git objects.
+The deciding transaction is the worker's acknowledgement; `publish_decided` then puts files and refs in place, and does
+so again after a crash (DESIGN.md section 7).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memoryd import logs
+from memoryd.agent.caps import AgentCaps
+from memoryd.agent.loop import AgentRun, Brief, run_agent
+from memoryd.errors import ResultRejected
+from memoryd.ledger import outputs, publications
+from memoryd.ledger.jobs import Lease
+from memoryd.ledger.outputs import SelectedOutput
+from memoryd.ledger.publications import NewPublication
+from memoryd.llm.question import Answer, Question
+from memoryd.llm.spend import Purpose
+from memoryd.pipeline import prompting
+from memoryd.pipeline.context import Client, Context, in_thread
+from memoryd.pipeline.offline_write import write_offline
+from memoryd.pipeline.outcomes import Consolidated, Outcome
+from memoryd.workspace import acceptance, mending, publish, staging
+from memoryd.workspace.claims import claims_of_folder
+from memoryd.workspace.diff import WorkspaceDiff, workspace_diff
+from memoryd.workspace.extensions import expire_extension_resources
+from memoryd.workspace.folder import Folder
+from memoryd.workspace.layout import DIFF_FILE, EXTENSIONS, MEMORY_FILE, ROLLOUT_SUMMARIES
+from memoryd.workspace.materialise import materialise
+from memoryd.workspace.staging import Staging
+from memoryd.workspace.summary import summary_budget
+
+log = logs.get()
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What a consolidation works from, and what it compares with."""
+
+    selected: Sequence[SelectedOutput]
+    removed_threads: frozenset[str]
+    staged: Staging
+    before: Folder
+    diff: WorkspaceDiff
+    complained: set[str] = field(default_factory=set)
+    strays: int = 0
+
+
+async def consolidate(context: Context, lease: Lease) -> Outcome:
+    """Run the consolidation job up to its git objects. Raises ResultRejected, ModelError, GitError, LeaseLost."""
+    await publish_decided(context)
+    evidence = await _gather(context, lease)
+    try:
+        if not evidence.diff.changes and await in_thread(_stands, evidence):
+            log.info("consolidation.unchanged", selected=len(evidence.selected))
+            return Consolidated(_snapshots(evidence), None, ())
+        run = await _write(context, lease, evidence)
+        context.reached("agent_finished")
+        return await _as_objects(context, lease, evidence, run)
+    finally:
+        await in_thread(staging.discard, evidence.staged)
+
+
+async def publish_decided(context: Context) -> None:
+    """Put a decided publication in place, if there is one; idempotent, so that a crash only means doing it again."""
+    decided = await context.ledger.read(publications.pending)
+    if decided is None:
+        return
+    await in_thread(
+        publish.put_in_place,
+        context.home,
+        context.repository,
+        decided.commit,
+        decided.base,
+        reached=context.reached,
+        still_ours=context.still_ours,
+    )
+    await in_thread(context.refresh_recall, decided.commit)
+    await context.ledger.write(publications.mark_published, decided.id, now=context.clock.now())
+    log.info("consolidation.published", commit=decided.commit[:12])
+
+
+async def _gather(context: Context, lease: Lease) -> Evidence:
+    """Select the outputs, stage a copy of the folder, put the evidence in it, and see what changed."""
+    settings, now = context.settings.consolidate, context.clock.now()
+    selected = await context.ledger.read(
+        outputs.select_for_consolidation,
+        now=now,
+        max_raw_memories=settings.max_raw_memories,
+        max_unused=settings.max_unused,
+    )
+    before = await context.ledger.read(outputs.previously_selected)
+    removed = frozenset(row.thread_id for row in before) - {row.thread_id for row in selected}
+    return await in_thread(_stage, context, lease.token, selected, removed, now)
+
+
+def _stage(
+    context: Context, token: str, selected: Sequence[SelectedOutput], removed: frozenset[str], now: float
+) -> Evidence:
+    staged = staging.stage(context.home, context.repository, token, now=now, redactor=context.redactor)
+    before = Folder.read(staged.base)
+    materialise(staged.work, selected)
+    expire_extension_resources(staged.work, now, context.settings.consolidate.extension_retention)
+    diff = workspace_diff(context.repository, staged.accepted, staged.work)
+    (staged.work / DIFF_FILE).write_text(diff.text, encoding="utf-8")
+    return Evidence(selected, removed, staged, before, diff)
+
+
+def _stands(evidence: Evidence) -> bool:
+    """Both artefacts exist and are valid, so that an unchanged folder needs no model."""
+    return not acceptance.artefacts_stand(Folder.read(evidence.staged.work))
+
+
+async def _write(context: Context, lease: Lease, evidence: Evidence) -> AgentRun | None:
+    """Have MEMORY.md and memory_summary.md written: by code, by the offline writer, or by the agent."""
+    work = evidence.staged.work
+    if not evidence.selected and not await in_thread(_has_notes, work):
+        await in_thread(mending.empty_folder, work)
+    elif context.consolidate.client is None:
+        await in_thread(
+            write_offline,
+            work,
+            evidence.selected,
+            now=context.clock.now(),
+            max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
+        )
+    else:
+        return await _run_agent(context, lease, evidence, context.consolidate.client)
+    complaints = await in_thread(_judge, context, evidence)
+    if complaints:
+        raise ResultRejected("the folder written without a model was not accepted", complaints=complaints)
+    return None
+
+
+async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client: Client) -> AgentRun:
+    settings, model = context.settings.consolidate, context.consolidate
+    mode = prompting.Mode.INCREMENTAL if evidence.before.text(MEMORY_FILE).strip() else prompting.Mode.INIT
+    parts = prompting.consolidation_question_parts(
+        mode,
+        prompting.FolderFacts(
+            sessions=len(evidence.selected),
+            changes=[f"{change.status} {change.path}" for change in evidence.diff.changes],
+            removed_threads=sorted(evidence.removed_threads),
+            max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
+            now=context.clock.now(),
+        ),
+    )
+    purpose = Purpose(lease.kind.value, lease.job_key, lease.attempt_id, reference="consolidation")
+
+    async def ask(question: Question) -> Answer:
+        return await client.ask(question, purpose)
+
+    async def finish(_summary: str) -> tuple[str, ...]:
+        return await in_thread(_judge, context, evidence)
+
+    return await run_agent(
+        Brief(model.model, model.effort, parts.instructions, parts.opening),
+        ask=ask,
+        root=evidence.staged.work,
+        finish=finish,
+        caps=AgentCaps(
+            max_requests=settings.max_requests, max_seconds=settings.max_duration, max_tokens=settings.max_tokens
+        ),
+        clock=context.clock,
+    )
+
+
+def _judge(context: Context, evidence: Evidence) -> tuple[str, ...]:
+    """Accept or complain (blocking): mends what code can mend, then judges only what the run changed."""
+    work = evidence.staged.work
+    strays = mending.clean_strays(work, evidence.before)
+    evidence.strays += len(strays)
+    mending.rewrite_provenance(work)
+    after = Folder.read(work)
+    complaints = list(
+        acceptance.judge(
+            before=evidence.before,
+            after=after,
+            removed_threads=evidence.removed_threads,
+            max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
+            redactor=context.redactor,
+        ).complaints
+    )
+    vanished = acceptance.vanished_claims(before=evidence.before, after=after, removed_threads=evidence.removed_threads)
+    complaints += [complaint for complaint in vanished if complaint not in evidence.complained]
+    evidence.complained.update(vanished)
+    return tuple(complaints)
+
+
+async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: AgentRun | None) -> Outcome:
+    """Write the accepted folder as a commit that no ref names yet; what it claims goes into the ledger with it."""
+    work = evidence.staged.work
+    (work / DIFF_FILE).unlink(missing_ok=True)
+    claims = await in_thread(lambda: claims_of_folder(Folder.read(work)))
+    number = len(evidence.selected)
+    commit = await in_thread(
+        publish.prepare_commit,
+        context.repository,
+        evidence.staged,
+        subject=f"Consolidate {number} session{'' if number == 1 else 's'}",
+        trailers=_trailers(context, lease, evidence, run),
+        now=context.clock.now(),
+    )
+    context.reached("objects_written")
+    return Consolidated(
+        consumed=_snapshots(evidence),
+        publication=NewPublication(commit=commit, base=evidence.staged.parent),
+        claims=claims,
+        removed_strays=evidence.strays,
+    )
+
+
+def _trailers(context: Context, lease: Lease, evidence: Evidence, run: AgentRun | None) -> tuple[tuple[str, str], ...]:
+    """Say in the commit who wrote it, from what, and what it took."""
+    of_sessions = [change for change in evidence.diff.changes if change.path.startswith(f"{ROLLOUT_SUMMARIES}/")]
+    counts = {status: sum(change.status == status for change in of_sessions) for status in "AMD"}
+    return (
+        ("Job", f"{lease.kind.value}/{lease.job_key} epoch {lease.epoch}"),
+        ("Provider", context.consolidate.provider),
+        ("Model", context.consolidate.model if run else "none"),
+        ("Sessions", f"{len(evidence.selected)} ({counts['A']} added, {counts['M']} changed, {counts['D']} removed)"),
+        ("Requests", str(run.requests if run else 0)),
+        ("Tokens", str(run.usage.input + run.usage.output if run else 0)),
+    )
+
+
+def _has_notes(work: Path) -> bool:
+    """Notes and extension resources are evidence too."""
+    return any(work.glob(f"{EXTENSIONS}/*/notes/*.md")) or any(work.glob(f"{EXTENSIONS}/*/resources/*.md"))
+
+
+def _snapshots(evidence: Evidence) -> tuple[outputs.Snapshot, ...]:
+    return tuple(row.snapshot for row in evidence.selected)

@@ -1,0 +1,82 @@
+"""What a stage works with: the open things of the house, handed over by the composer; stages open nothing."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from memoryd.clock import Clock
+from memoryd.config import Settings
+from memoryd.ledger.database import Ledger
+from memoryd.llm.question import Answer, Question
+from memoryd.llm.spend import Purpose
+from memoryd.redact import Redactor
+from memoryd.sources.reader import SessionReader
+from memoryd.workspace.git import Repository
+from memoryd.workspace.layout import Home
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Client(Protocol):
+    """A model behind its caps, limits and breaker (memoryd.llm.client.ModelClient, or a test's own)."""
+
+    async def ask(self, question: Question, purpose: Purpose) -> Answer:
+        """Send one question; raises the ModelError family and BudgetSpent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StageModel:
+    """Which model a stage asks. `client` is None for the offline writer; `context_window` is in tokens or unknown."""
+
+    provider: str
+    model: str
+    effort: str | None
+    client: Client | None
+    context_window: int | None
+
+    @property
+    def is_offline(self) -> bool:
+        """Nothing leaves the machine."""
+        return self.client is None
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A configured agent: its reader and the homes its sessions lie in."""
+
+    reader: SessionReader
+    homes: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The open things and the settings of one running memoryd.
+
+    `refresh_recall` is told the accepted commit and rewrites what agents read. `still_ours` raises LeaseLost when
+    another process has the lock. `reached` is called with the name of each point of some consequence as it is passed, so that
+    tests can kill the process there.
+    """
+
+    settings: Settings
+    home: Home
+    ledger: Ledger
+    repository: Repository
+    clock: Clock
+    rng: Random
+    redactor: Redactor
+    agents: Mapping[str, Agent]
+    extract: StageModel
+    consolidate: StageModel
+    refresh_recall: Callable[[str], object]
+    still_ours: Callable[[], None]
+    reached: Callable[[str], None]
+
+
+async def in_thread(work: Callable[Concatenate[P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work (files, git) beside the event loop: the one way in which stages do so."""
+    return await asyncio.to_thread(work, *args, **kwargs)

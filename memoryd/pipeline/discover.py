@@ -1,0 +1,232 @@
+"""Discovery: compares what lies in the sessions folders with what the ledger knows, and enqueues what is due.
+
+The scan is the truth. A file is opened only when its size or time changed; a job is enqueued only when the pair (time
+of the last record, bytes of the records) differs from the pair that was extracted. Together they make an idle scan over
+any number of sessions read no session file at all (I13), and a touched file cost nothing (I4).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from sqlite3 import Connection
+
+from memoryd import logs
+from memoryd.errors import SessionVanished, SourceError
+from memoryd.ledger import discovery, meta, sessions
+from memoryd.ledger.policy import ConsolidateTiming
+from memoryd.ledger.sessions import SessionRow, Sighting
+from memoryd.pipeline.context import Agent, Context, T, in_thread
+from memoryd.pipeline.eligibility import UNREADABLE, Traits, Window, exclusion, waiting, window
+from memoryd.sources.items import SessionFile
+
+log = logs.get()
+
+BATCH = 200
+"""Sessions per ledger transaction: a first scan of thousands stays responsive and is kept if it is cut short."""
+NO_LIMIT = 1_000_000_000
+
+
+@dataclass(slots=True)
+class ScanReport:
+    """What one scan found; counts of sessions unless the name says otherwise."""
+
+    seen: int = 0
+    opened: int = 0
+    enqueued: int = 0
+    excluded: Counter[str] = field(default_factory=Counter)
+    missing_roots: list[Path] = field(default_factory=list)
+    unreadable: int = 0
+
+
+class Discovery:
+    """Keeps what the last scan saw, so that the next one opens only what changed."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[str, tuple[int, int]] | None = None
+        self._warned: set[Path] = set()
+
+    async def run_once(
+        self, *, ignore_idle: bool = False, backfill: str | None = None, only: str | None = None
+    ) -> ScanReport:
+        """Scan every configured agent's folders and enqueue what is due.
+
+        `ignore_idle` is `sync --now`; `only` enqueues that thread alone.
+        """
+        context, report = self._context, ScanReport()
+        if self._known is None:
+            # The settings of this start may differ from those of the last.
+            await context.ledger.write(discovery.reconsider_all, self._judge)
+            self._known = await context.ledger.read(sessions.known_files)
+        missing: list[Path] = []
+        for agent in context.agents.values():
+            missing += await self._missing_roots(agent)
+            await self._scan(agent, report)
+        report.missing_roots, self._warned = missing, set(missing)
+        await self._enqueue(await self.window(ignore_idle=ignore_idle, backfill=backfill), report, only)
+        report.excluded = await excluded_counts(context)
+        return report
+
+    async def window(self, *, ignore_idle: bool = False, backfill: str | None = None) -> Window:
+        """Return the instants that decide what is due now."""
+        context, now = self._context, self._context.clock.now()
+        return window(
+            now=now,
+            discover=context.settings.discover,
+            first_start_at=await context.ledger.write(meta.first_start, now=now),
+            backfill=backfill or effective_backfill(context),
+            ignore_idle=ignore_idle,
+        )
+
+    async def _missing_roots(self, agent: Agent) -> list[Path]:
+        """List an agent's homes without sessions; each is said once, until it is there again."""
+        missing = await in_thread(agent.reader.missing_roots, agent.homes)
+        for root in set(missing) - self._warned:
+            log.warning("root.missing", agent=agent.reader.name, path=str(root))
+        return missing
+
+    async def _scan(self, agent: Agent, report: ScanReport) -> None:
+        context, settings = self._context, self._context.settings
+        changed = await in_thread(self._changed_files, agent, report)
+        for batch in _batches(changed, BATCH):
+            looks = await in_thread(self._look_at_all, agent, batch, report)
+            await context.ledger.write(
+                discovery.record,
+                [look for look in looks if isinstance(look, Sighting)],
+                self._judge,
+                now=context.clock.now(),
+                timing=ConsolidateTiming(settings.consolidate.debounce, settings.consolidate.min_interval),
+                max_attempts=settings.ledger.max_attempts,
+            )
+            unreadable = [look for look in looks if isinstance(look, _Unreadable)]
+            if unreadable:
+                await context.ledger.write(_remember_unreadable, unreadable, now=context.clock.now())
+            assert self._known is not None
+            self._known.update({str(file.path): (file.size, file.mtime_ns) for file in batch})
+
+    def _judge(self, row: SessionRow) -> str | None:
+        return exclusion_of_row(self._context, row)
+
+    def _changed_files(self, agent: Agent, report: ScanReport) -> list[SessionFile]:
+        """List the files whose size or time is not the known one, newest first, so that news is not kept waiting."""
+        assert self._known is not None
+        changed = []
+        for file in agent.reader.find(agent.homes):
+            report.seen += 1
+            if self._known.get(str(file.path)) != (file.size, file.mtime_ns):
+                changed.append(file)
+        changed.sort(key=lambda file: file.mtime_ns, reverse=True)
+        return changed
+
+    def _look_at_all(
+        self, agent: Agent, files: Sequence[SessionFile], report: ScanReport
+    ) -> list["Sighting | _Unreadable"]:
+        looks: list[Sighting | _Unreadable] = []
+        for file in files:
+            report.opened += 1
+            try:
+                looks.append(look_at(agent, file))
+            except SessionVanished:
+                continue
+            except SourceError as error:
+                report.unreadable += 1
+                log.warning("session.unreadable", agent=file.agent, path=str(file.path), error=str(error))
+                looks.append(_Unreadable(file, str(error)))
+        return looks
+
+    async def _enqueue(self, when: Window, report: ScanReport, only: str | None) -> None:
+        context = self._context
+        oldest = None if when.oldest == float("-inf") else when.oldest
+        due = await context.ledger.read(sessions.due, idle_before=when.idle_before, newest_from=oldest, limit=NO_LIMIT)
+        ready = [
+            row
+            for row in due
+            if waiting(row.updated_at, when) is None and row.agent in context.agents and only in {None, row.thread_id}
+        ]
+        for batch in _batches(ready, BATCH):
+            report.enqueued += await context.ledger.write(
+                discovery.enqueue_due,
+                batch,
+                now=context.clock.now(),
+                max_attempts=context.settings.ledger.max_attempts,
+            )
+        if report.enqueued:
+            log.info("job.enqueued", kind="memory_stage1", count=report.enqueued)
+
+
+async def excluded_counts(context: Context) -> Counter[str]:
+    """Count the sessions that are left out for good, by reason; files that are no session stand among them."""
+    counts = Counter(await context.ledger.read(sessions.excluded_counts))
+    counts[UNREADABLE] += len(await context.ledger.read(sessions.problem_files, limit=NO_LIMIT))
+    return +counts
+
+
+def reasons_of_waiting(conn: Connection, when: Window) -> Counter[str]:
+    """Count the eligible sessions that are not extracted now, by reason (too_fresh, too_old, consent)."""
+    rows = sessions.due(conn, idle_before=float("inf"), newest_from=None, limit=NO_LIMIT)
+    return Counter(reason.value for row in rows if (reason := waiting(row.updated_at, when)) is not None)
+
+
+def exclusion_of_row(context: Context, row: SessionRow) -> str | None:
+    """Judge a known session: the rule that leaves it out, or None."""
+    traits = Traits(kind=row.kind, cwd=row.cwd, memory_mode=mode_of_row(row))
+    return exclusion(traits, sources=context.settings.sources, memoryd_home=context.home.path)
+
+
+def mode_of_row(row: SessionRow) -> str:
+    """Return the memory mode that holds: the person's choice, else our own finding, else what the agent says."""
+    if row.user_mode in {"enabled", "disabled"}:
+        return str(row.user_mode)
+    return "polluted" if row.polluted_at is not None else row.memory_mode
+
+
+def effective_backfill(context: Context) -> str:
+    """Return the consent that holds: with the offline writer nothing leaves the machine, so none is needed."""
+    setting = context.settings.limits.backfill
+    return "recent" if setting == "ask" and context.extract.is_offline else str(setting)
+
+
+def look_at(agent: Agent, file: SessionFile) -> Sighting:
+    """Read a session's head and tail. Raises SessionVanished or another SourceError."""
+    head, tail = agent.reader.head(file), agent.reader.tail(file)
+    return Sighting(
+        thread_id=head.thread_id,
+        agent=head.agent,
+        path=str(file.path),
+        cwd=head.cwd,
+        git_branch=head.git_branch,
+        parent_id=head.parent_id,
+        kind=head.kind.value,
+        originator=head.originator,
+        started_at=head.started_at,
+        size=file.size,
+        mtime_ns=file.mtime_ns,
+        updated_at=tail.last_record_at,
+        record_bytes=tail.record_bytes,
+        memory_mode=(tail.memory_mode or head.memory_mode).value,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """A file that is no session; kept so that it is counted, explained, and not opened again until it changes."""
+
+    file: SessionFile
+    problem: str
+
+
+def _remember_unreadable(conn: Connection, files: Sequence[_Unreadable], *, now: float) -> None:
+    for unreadable in files:
+        sessions.remember_file(
+            conn,
+            path=str(unreadable.file.path),
+            size=unreadable.file.size,
+            mtime_ns=unreadable.file.mtime_ns,
+            now=now,
+            problem=unreadable.problem,
+        )
+
+
+def _batches(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))

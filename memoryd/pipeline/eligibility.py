@@ -1,0 +1,141 @@
+"""Which sessions may become memories, and which may do so now: pure rules, each with a name that `explain` prints."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import PurePath
+
+from memoryd.config import Discover, Sources
+from memoryd.sources.items import MemoryMode, SessionKind
+
+
+class Exclusion(StrEnum):
+    """Why a session is left out for good, until the session or the settings change."""
+
+    SUBAGENT = "subagent"
+    MEMORY_RUN = "memory_run"
+    NONINTERACTIVE = "noninteractive"
+    EPHEMERAL = "ephemeral"
+    MEMORY_DISABLED = "memory_disabled"
+    POLLUTED = "polluted"
+    EXCLUDED_CWD = "excluded_cwd"
+    OWN_RUN = "own_run"
+    FORGOTTEN = "forgotten"
+
+
+UNREADABLE = "unreadable"
+"""Files that are no session, counted among the excluded; they have no thread id and so no row of their own."""
+
+
+class Waiting(StrEnum):
+    """Why an eligible session is not extracted now."""
+
+    TOO_FRESH = "too_fresh"
+    TOO_OLD = "too_old"
+    CONSENT = "consent"
+
+
+MEANING: dict[str, str] = {
+    Exclusion.SUBAGENT: "the session of a sub-agent: what matters of it stands in its parent's",
+    Exclusion.MEMORY_RUN: "the agent's own memory run",
+    Exclusion.NONINTERACTIVE: "a non-interactive or SDK run (sources.include_noninteractive = false)",
+    Exclusion.EPHEMERAL: "an ephemeral session",
+    Exclusion.MEMORY_DISABLED: "memory is switched off for this session",
+    Exclusion.POLLUTED: "the session used external context, and is marked polluted",
+    Exclusion.EXCLUDED_CWD: "its directory matches sources.exclude_cwd",
+    Exclusion.OWN_RUN: "a run inside MEMORYD_HOME: memoryd does not learn from itself",
+    UNREADABLE: "the file cannot be read as a session",
+    Exclusion.FORGOTTEN: "you asked to forget it",
+    Waiting.TOO_FRESH: "its last record is younger than discover.min_idle",
+    Waiting.TOO_OLD: "its last record is older than discover.max_age",
+    Waiting.CONSENT: "recorded before memoryd's first start; history is sent only with your consent (limits.backfill)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The instants (epoch seconds) that decide when a session may be extracted, and what holds for history.
+
+    `backfill` is "ask" (history waits for consent), "recent" (history within max_age) or "all" (max_age does not hold
+    for history). History is every session whose last record is older than `first_start_at`.
+    """
+
+    idle_before: float
+    not_before: float
+    first_start_at: int
+    backfill: str
+
+    @property
+    def oldest(self) -> float:
+        """The earliest last record that can be due: the bound of the query."""
+        match self.backfill:
+            case "all":
+                return float("-inf")
+            case "ask":
+                return max(self.not_before, self.first_start_at)
+            case _:
+                return self.not_before
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the rules look at: who drove the session, where, and whether it may be remembered."""
+
+    kind: str
+    cwd: str | None
+    memory_mode: str
+    ephemeral: bool = False
+
+
+def exclusion(traits: Traits, *, sources: Sources, memoryd_home: PurePath) -> Exclusion | None:
+    """Return the first rule that leaves this session out, or None.
+
+    `memory_mode` is the person's own choice where there is one, which wins over the agent's.
+    """
+    rules: Sequence[tuple[bool, Exclusion]] = (
+        (traits.kind == SessionKind.SUBAGENT, Exclusion.SUBAGENT),
+        (traits.kind == SessionKind.MEMORY_RUN, Exclusion.MEMORY_RUN),
+        (_is_inside(traits.cwd, memoryd_home), Exclusion.OWN_RUN),
+        (traits.kind == SessionKind.NONINTERACTIVE and not sources.include_noninteractive, Exclusion.NONINTERACTIVE),
+        (traits.ephemeral, Exclusion.EPHEMERAL),
+        (traits.memory_mode == MemoryMode.DISABLED, Exclusion.MEMORY_DISABLED),
+        (traits.memory_mode == MemoryMode.POLLUTED, Exclusion.POLLUTED),
+        (matches_any(traits.cwd, sources.exclude_cwd), Exclusion.EXCLUDED_CWD),
+    )
+    return next((reason for holds, reason in rules if holds), None)
+
+
+def window(*, now: float, discover: Discover, first_start_at: int, backfill: str, ignore_idle: bool = False) -> Window:
+    """Work out from the settings when a session may be extracted; `ignore_idle` is `sync --now`."""
+    return Window(
+        idle_before=now if ignore_idle else now - discover.min_idle,
+        not_before=now - discover.max_age,
+        first_start_at=first_start_at,
+        backfill=backfill,
+    )
+
+
+def waiting(updated_at: float, when: Window) -> Waiting | None:
+    """Say why a session whose last record is at `updated_at` is not extracted now, or None when it may be."""
+    is_history = updated_at < when.first_start_at
+    if updated_at < when.not_before and not (is_history and when.backfill == "all"):
+        return Waiting.TOO_OLD
+    if is_history and when.backfill == "ask":
+        return Waiting.CONSENT
+    if updated_at > when.idle_before:
+        return Waiting.TOO_FRESH
+    return None
+
+
+def matches_any(cwd: str | None, globs: Sequence[str]) -> bool:
+    """Tell whether a directory, or a parent of it, matches one of the globs; `~` stands expanded in them already."""
+    if cwd is None:
+        return False
+    path = PurePath(cwd)
+    candidates = [str(path), *(str(parent) for parent in path.parents)]
+    return any(fnmatchcase(candidate, glob.rstrip("/") or "/") for candidate in candidates for glob in globs)
+
+
+def _is_inside(cwd: str | None, folder: PurePath) -> bool:
+    return cwd is not None and PurePath(cwd).is_relative_to(folder)

@@ -1,0 +1,224 @@
+"""Stage 1: one session, one question, one row. What the session taught, or that it taught nothing.
+
+load the session -> gather its evidence (dropped, redacted, budgeted) -> ask -> judge the reply -> redact again. The row
+is written by whoever runs the job, in the same transaction that ends it.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from memoryd import logs
+from memoryd.errors import (
+    ContextOverflow,
+    MalformedReply,
+    RefusedReply,
+    SessionUnreadable,
+    SessionVanished,
+    TruncatedReply,
+)
+from memoryd.ledger import facts, outputs, sessions
+from memoryd.ledger.jobs import Lease
+from memoryd.ledger.outputs import NewOutput
+from memoryd.ledger.sessions import SessionRow
+from memoryd.llm.question import Answer, ModelTurn, Question, Schema, Stop, Turn, UserTurn
+from memoryd.llm.spend import Purpose
+from memoryd.pipeline import prompting
+from memoryd.pipeline.context import Client, Context, StageModel, in_thread
+from memoryd.pipeline.eligibility import Exclusion
+from memoryd.pipeline.loading import Loaded, file_of, load
+from memoryd.pipeline.offline_extract import extract_offline
+from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome
+from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
+from memoryd.pipeline.session_facts import SessionFacts
+from memoryd.sources.items import CitationSeen, MemoryMode
+from memoryd.workspace.stems import session_stem
+
+log = logs.get()
+
+BYTES_PER_TOKEN: Final = 3.0
+"""Cautious until the model's own usage has taught us better (FORMATS.md section 4)."""
+LEAST_TOKENS_TO_LEARN_FROM: Final = 100
+LEAST_RATIO: Final = 1.0
+GREATEST_RATIO: Final = 8.0
+"""A server that reports nonsense must not make the next request ten times too large or too small."""
+WINDOW_SHARE: Final = 0.7
+"""Share of a model's context window that the evidence may fill."""
+DEFAULT_INPUT_TOKENS: Final = 150_000
+"""When neither the window nor a limit of the user's is known."""
+SHRINK: Final = 0.5
+"""After an overflow the evidence is halved: two steps reach a quarter, which fits whatever the estimate got wrong."""
+MAX_REQUESTS: Final = 4
+"""Requests of one attempt: the first, smaller ones after overflows, and one repair."""
+SCHEMA: Final = Schema(name="session_memory", schema=STAGE1_SCHEMA)
+
+
+async def extract(context: Context, lease: Lease) -> Outcome:
+    """Run one stage-1 job. Raises ModelError, SourceError, BudgetSpent or LeaseLost for the worker to classify."""
+    session = await context.ledger.read(sessions.get_exact, lease.job_key)
+    if session is None:
+        raise SessionVanished(f"session {lease.job_key} is no longer known", remedy="it was forgotten while it waited")
+    model = context.extract
+    tokens = input_budget(context.settings.extract.max_input_tokens, model.context_window)
+    ratio = await _learned_ratio(context, model)
+    loaded = await in_thread(load_session, context, session, budget_tokens=tokens, bytes_per_token=ratio)
+    context.reached("session_loaded")
+    if reason := _left_out(context, loaded):
+        await context.ledger.write(sessions.set_excluded, session.thread_id, reason)
+        return NothingToRemember(loaded.covered, reason)
+    if loaded.evidence.human_messages == 0:
+        return NothingToRemember(loaded.covered, "no_human_message")
+    if model.client is None:
+        reply = await in_thread(extract_offline, session=facts_of(session, loaded), items=loaded.evidence.items)
+    else:
+        reply = await _Interview(context, lease, session, model.client, ratio).hold(loaded, tokens)
+    context.reached("reply_received")
+    await _credit(context, loaded.citations)
+    if reply.is_empty:
+        return NothingToRemember(loaded.covered, "empty_reply")
+    return Extracted(redacted_output(context, session, loaded, reply), loaded.covered)
+
+
+def load_session(context: Context, session: SessionRow, *, budget_tokens: int, bytes_per_token: float) -> Loaded:
+    """Read a known session into evidence (blocking)."""
+    if session.agent not in context.agents:
+        raise SessionUnreadable(
+            f"the session {session.thread_id} belongs to {session.agent}, which is not configured",
+            remedy=f"add {session.agent!r} to sources.agents",
+        )
+    return load(
+        context.agents[session.agent].reader,
+        file_of(session.agent, Path(session.path)),
+        settings=context.settings,
+        redactor=context.redactor,
+        home=context.home.path,
+        budget_tokens=budget_tokens,
+        bytes_per_token=bytes_per_token,
+    )
+
+
+def input_budget(max_input_tokens: int | None, context_window: int | None) -> int:
+    """Return the evidence's budget in tokens: the user's limit, else a share of the window, else the default."""
+    if max_input_tokens:
+        return max_input_tokens
+    return int(context_window * WINDOW_SHARE) if context_window else DEFAULT_INPUT_TOKENS
+
+
+def facts_of(session: SessionRow, loaded: Loaded) -> SessionFacts:
+    """Return what a writer is told of a session besides its evidence."""
+    return SessionFacts(
+        thread_id=session.thread_id,
+        agent=session.agent,
+        cwd=session.cwd,
+        git_branch=session.git_branch,
+        started_at=session.started_at,
+        updated_at=loaded.covered.updated_at,
+    )
+
+
+def redacted_output(context: Context, session: SessionRow, loaded: Loaded, reply: Stage1Reply) -> NewOutput:
+    """Turn a reply into the row to keep; a model may repeat what it should not, so everything is redacted again."""
+    clean = context.redactor.clean
+    slug = clean(reply.rollout_slug) if reply.rollout_slug else None
+    return NewOutput(
+        thread_id=session.thread_id,
+        source_updated_at=loaded.covered.updated_at,
+        raw_memory=clean(reply.raw_memory),
+        rollout_summary=clean(reply.rollout_summary),
+        rollout_slug=slug,
+        stem=session_stem(session.thread_id, session.started_at or session.updated_at, slug),
+    )
+
+
+def _left_out(context: Context, loaded: Loaded) -> str | None:
+    """The agent may have switched memory off after discovery looked: its last word counts, before anything is sent."""
+    if loaded.memory_mode is MemoryMode.DISABLED:
+        return Exclusion.MEMORY_DISABLED.value
+    guard = context.settings.extract.disable_on_external_context
+    if loaded.memory_mode is MemoryMode.POLLUTED or (guard and loaded.evidence.external):
+        return Exclusion.POLLUTED.value
+    return None
+
+
+class _Interview:
+    """The requests of one attempt: at most four, smaller after an overflow, one repair of a reply that was no reply."""
+
+    def __init__(self, context: Context, lease: Lease, session: SessionRow, client: Client, ratio: float) -> None:
+        self._context = context
+        self._session = session
+        self._client = client
+        self._ratio = ratio
+        self._requests = 0
+        self._purpose = Purpose(lease.kind.value, lease.job_key, lease.attempt_id, reference=session.path)
+
+    async def hold(self, loaded: Loaded, tokens: int) -> Stage1Reply:
+        """Ask until there is a reply. Raises the ModelError family."""
+        while True:
+            parts = prompting.stage1_question_parts(facts_of(self._session, loaded), loaded.evidence.text)
+            opening = UserTurn(parts.opening)
+            try:
+                return await self._answered(parts.instructions, opening)
+            except ContextOverflow:
+                if self._requests >= MAX_REQUESTS - 1:
+                    raise
+                tokens = int(tokens * SHRINK)
+                loaded = await in_thread(
+                    load_session, self._context, self._session, budget_tokens=tokens, bytes_per_token=self._ratio
+                )
+
+    async def _answered(self, instructions: str, opening: UserTurn) -> Stage1Reply:
+        answer = await self._ask(instructions, (opening,))
+        await _learn_ratio(self._context, self._context.extract, instructions + opening.text, answer)
+        try:
+            return read_reply(answer)
+        except MalformedReply as error:
+            log.info("reply.repaired", error=error.message)
+            repair: tuple[Turn, ...] = (
+                opening,
+                ModelTurn(text=answer.text, raw=answer.raw),
+                UserTurn(prompting.stage1_repair(error.message)),
+            )
+            return read_reply(await self._ask(instructions, repair))
+
+    async def _ask(self, instructions: str, turns: tuple[Turn, ...]) -> Answer:
+        self._requests += 1
+        model = self._context.extract
+        question = Question(
+            model=model.model, effort=model.effort, instructions=instructions, turns=turns, schema=SCHEMA
+        )
+        return await self._client.ask(question, self._purpose)
+
+
+def read_reply(answer: Answer) -> Stage1Reply:
+    """Classify an answer: a reply, or MalformedReply, TruncatedReply, RefusedReply (none of which touches a memory)."""
+    match answer.stop:
+        case Stop.REFUSAL:
+            raise RefusedReply("the model declined to read this session", remedy="it is tried again later")
+        case Stop.LENGTH:
+            raise TruncatedReply(
+                "the model's reply was cut at its output limit",
+                remedy="raise the model's output limit, or choose another",
+            )
+        case _:
+            return parse_reply(answer.text)
+
+
+async def _learned_ratio(context: Context, model: StageModel) -> float:
+    learned = await context.ledger.read(facts.bytes_per_token, model.provider, model.model)
+    return learned or BYTES_PER_TOKEN
+
+
+async def _learn_ratio(context: Context, model: StageModel, sent: str, answer: Answer) -> None:
+    """Keep how many bytes this model counts as a token, from what it said it was sent."""
+    if not answer.usage.measured or answer.usage.input < LEAST_TOKENS_TO_LEARN_FROM:
+        return
+    ratio = max(LEAST_RATIO, min(GREATEST_RATIO, len(sent.encode()) / answer.usage.input))
+    await context.ledger.write(
+        facts.put_bytes_per_token, model.provider, model.model, round(ratio, 3), now=context.clock.now()
+    )
+
+
+async def _credit(context: Context, citations: tuple[CitationSeen, ...]) -> None:
+    """Count what this session cited; a message counts once, however often a resumed file repeats it."""
+    for seen in citations:
+        if seen.thread_ids:
+            await context.ledger.write(outputs.cite, seen.thread_ids, seen.message_key, context.clock.now())

@@ -1,0 +1,23 @@
+"""Retention: what nobody selected or used for long enough leaves the ledger."""
+
+from memoryd import logs
+from memoryd.ledger import outputs
+from memoryd.pipeline.context import Context
+
+log = logs.get()
+
+PRUNE_LIMIT = 200
+"""Rows a pass, stalest first (FORMATS.md section 2)."""
+
+
+async def retain(context: Context) -> int:
+    """Prune outputs that are unselected and unused beyond `consolidate.max_unused`; return how many rows went."""
+    pruned = await context.ledger.write(
+        outputs.prune,
+        now=context.clock.now(),
+        max_unused=context.settings.consolidate.max_unused,
+        limit=PRUNE_LIMIT,
+    )
+    if pruned:
+        log.info("output.pruned", count=pruned)
+    return pruned

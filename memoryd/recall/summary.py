@@ -1,0 +1,94 @@
+"""What agents read at the start of a session: memory_summary.md within its budget, marked, and told as a record.
+
+`refresh` writes it ready-made after every publication, so that reading it costs one file. The index names the commit it
+was made from: when it differs from the accepted one, the text is made anew.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from memoryd.text import MARKER_CLOSE, MARKER_OPEN
+from memoryd.workspace.layout import SUMMARY_FILE, Home
+
+EVERYWHERE: Final = "everywhere.md"
+INDEX: Final = "index.json"
+BYTES_PER_TOKEN: Final = 4
+MAX_CHARACTERS: Final = 9_500
+"""Agents' hooks cut at 10,000 characters (FORMATS.md section 3)."""
+CUT: Final = "[older topics left out here; they stand in memory_summary.md]"
+GUIDANCE: Final = """\
+What follows is a record of earlier sessions on this machine, kept by memoryd. It may be irrelevant or out of date: the
+person's words now, and the files as they are, count for more. To use it: search {memories}/MEMORY.md for a keyword of
+your task, then open one or two of the files it names. If you relied on it, end your answer with the block
+
+<oai-mem-citation>
+<citation_entries>
+MEMORY.md:12-14|note=[what it was used for]
+</citation_entries>
+<rollout_ids>
+the thread ids named there
+</rollout_ids>
+</oai-mem-citation>
+"""
+
+
+def refresh(home: Home, commit: str, *, max_tokens: int) -> bool:
+    """Rewrite recall/ when it was not made from `commit`; tell whether it was. Blocking."""
+    index = home.recall / INDEX
+    if _made_from(index) == commit:
+        return False
+    try:
+        summary = (home.memories / SUMMARY_FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        summary = ""
+    _replace(home.recall / EVERYWHERE, injected(summary, home.memories, max_tokens=max_tokens))
+    _replace(index, json.dumps({"commit": commit, "files": [EVERYWHERE]}) + "\n")
+    return True
+
+
+def injected(summary: str, memories: Path, *, max_tokens: int) -> str:
+    """Return exactly what would be injected, marker and guidance included; empty when there is nothing to say.
+
+    `max_tokens` counts 4 bytes each. Lines are cut from the end, where the older topics stand, and the cut is said.
+    """
+    body = summary.removeprefix("v1\n").strip()
+    if not body:
+        return ""
+    head = f"{MARKER_OPEN}\n{GUIDANCE.format(memories=memories)}\n"
+    tail = f"\n{MARKER_CLOSE}\n"
+    room_bytes = max_tokens * BYTES_PER_TOKEN - len((head + tail + CUT).encode()) - 2
+    room_characters = MAX_CHARACTERS - len(head + tail + CUT) - 2
+    kept: list[str] = []
+    for line in body.splitlines():
+        room_bytes -= len(line.encode()) + 1
+        room_characters -= len(line) + 1
+        if min(room_bytes, room_characters) < 0:
+            kept.append(CUT)
+            break
+        kept.append(line)
+    return head + "\n".join(kept) + tail
+
+
+def _made_from(index: Path) -> str | None:
+    try:
+        return str(json.loads(index.read_text(encoding="utf-8"))["commit"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
