@@ -93,11 +93,12 @@ def excerpt(lines: list[str], *, first: int, count: int) -> str:
                 cut = True
             break
         shown.append(line)
-    last = first - 1 + len(shown)
-    notes = [f"line {first} is longer than {READ_BYTES} bytes and cut here"] if cut else []
-    if last < len(lines):
-        notes.append(f"lines {first}-{last} of {len(lines)} shown: go on with line_offset {last + 1}")
-    return "\n".join((*shown, f"[{'; '.join(notes)}]")) if notes else "\n".join(shown)
+    if cut:
+        shown.append(f"[line {first} is cut: it is longer than {READ_BYTES} bytes]")
+    following = first + max(1, len(shown) - cut)
+    if following <= len(lines):
+        shown.append(f"[... truncated: continue with line_offset={following}]")
+    return "\n".join(shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def test_a_short_file_is_read_as_it_is(folder: Folder) -> None:
 
 def test_a_range_says_where_to_go_on(folder: Folder, root: Path) -> None:
     (root / "MEMORY.md").write_text("one\ntwo\nthree\nfour\n")
-    assert look(folder, ReadFile("MEMORY.md", 2, 2)) == "two\nthree\n[lines 2-3 of 4 shown: go on with line_offset 4]"
+    assert look(folder, ReadFile("MEMORY.md", 2, 2)) == "two\nthree\n[... truncated: continue with line_offset=4]"
     assert look(folder, ReadFile("MEMORY.md", 4, 2)) == "four"
 
 
@@ -85,8 +85,9 @@ def test_a_long_file_is_cut_at_whole_lines_and_can_be_read_to_its_end(folder: Fo
 def test_a_line_that_alone_is_too_long_is_cut_and_said(folder: Folder, root: Path) -> None:
     (root / "long.md").write_text("x" * (READ_BYTES + 5) + "\nnext\n")
     answer = look(folder, ReadFile("long.md", 1, 10))
-    assert answer.startswith(
-        "x" * READ_BYTES + "\n[line 1 is longer than 80000 bytes and cut here; lines 1-1 of 2 shown"
+    assert answer == (
+        "x" * READ_BYTES
+        + "\n[line 1 is cut: it is longer than 80000 bytes]\n[... truncated: continue with line_offset=2]"
     )
     assert look(folder, ReadFile("long.md", 2, 10)) == "next"
 
