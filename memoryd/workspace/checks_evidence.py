@@ -10,6 +10,7 @@ from memoryd.workspace.comparison import (
     handbook_files,
     statements,
 )
+from memoryd.workspace.handbook import Section
 from memoryd.workspace.layout import MEMORY_FILE
 from memoryd.workspace.summary import reaches
 
@@ -52,10 +53,8 @@ def handbook_keeps_its_substance(compared: Comparison) -> list[str]:
     removed = [path for path in supporting if not compared.is_live(path)]
     if size * 2 >= old_size or (supporting and len(removed) * 2 >= len(supporting)):
         return []
-    return [
-        f"{MEMORY_FILE} shrank from {old_size} to {size} bytes although only {len(removed)} of its {len(supporting)} "
-        "sessions were removed; keep what still holds"
-    ]
+    sessions = f"{len(removed)} of its {len(supporting)} sessions were removed"
+    return [f"{MEMORY_FILE} shrank from {old_size} to {size} bytes although only {sessions}; keep what still holds"]
 
 
 def every_group_is_reached(compared: Comparison) -> list[str]:
@@ -80,7 +79,7 @@ def vanished_claims(compared: Comparison) -> tuple[str, ...]:
     Gone: no bullet of the section of that name cites a task of such a session. Said once to the writer; if it stays
     with its decision, the claim is closed as dropped.
     """
-    cited = defaultdict(set)
+    cited: defaultdict[Section, set[str]] = defaultdict(set)
     for statement in statements(compared.handbook):
         cited[statement.section] |= statement.files
     complaints = []
@@ -89,14 +88,14 @@ def vanished_claims(compared: Comparison) -> tuple[str, ...]:
         if live and not live & cited[statement.section]:
             complaints.append(
                 f"`{excerpt(statement.bullet.text)}` ({statement.section}, {excerpt(statement.group.title)}) is gone, "
-                f"but {', '.join(sorted(live))} still supports it; keep it, or leave it out again if you mean to drop it"
+                f"but {', '.join(sorted(live))} still supports it; keep it, or leave it out again to drop it"
             )
     return tuple(complaints)
 
 
 def _support_before(compared: Comparison) -> dict[str, set[str]]:
     """Return, for each statement that stood before, the rollout summaries that supported it."""
-    supported = defaultdict(set)
+    supported: defaultdict[str, set[str]] = defaultdict(set)
     for statement in statements(compared.old_handbook):
         supported[statement.words] |= statement.files & compared.before.files.keys()
     return supported

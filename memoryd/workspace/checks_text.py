@@ -6,23 +6,30 @@ from typing import Final
 from memoryd.redact import Redactor
 from memoryd.workspace.comparison import Comparison
 
-_GONE: Final = r"(?:unchanged|omitted|elided|truncated|as before|as above|for brevity|kept|same|continued?|no changes?)"
+_CUT: Final = r"(?:unchanged|omitted|elided|truncated|as before|as above|for brevity)"
+_GONE: Final = rf"(?:{_CUT}|kept|same|continued?|no changes?)"
 _THING: Final = r"(?:rest|remainder|remaining|others?|existing|previous|earlier|unchanged|omitted|same)"
 _DOTS: Final = r"(?:\.{3,}|…)"
-_OPEN: Final = r"[\[(<{]"
-_CLOSE: Final = r"[\])>}]"
+_THE: Final = r"(?:the |all )?"
+_SHORT: Final = r"[^\])>}]{0,80}"
 _CODE: Final = re.compile(r"`[^`]*`")
 _LEAD: Final = re.compile(r"^[\s>#*-]*(?:<!--|//)?\s*")
-_PLACEHOLDERS: Final = (
-    re.compile(rf"^{_DOTS}$"),
-    re.compile(rf"^{_OPEN}?\s*{_DOTS}?\s*(?:the |all )?{_THING}\b[^.]{{0,80}}\b{_GONE}\b[^.]{{0,40}}$", re.IGNORECASE),
-    re.compile(rf"^{_OPEN}\s*{_DOTS}?\s*{_GONE}\b[^.]{{0,60}}{_CLOSE}$", re.IGNORECASE),
-    re.compile(rf"^{_OPEN}?\s*{_DOTS}\s*(?:the |all )?{_THING}\b.{{0,80}}$", re.IGNORECASE),
-    re.compile(rf"{_DOTS}\s*{_OPEN}[^\])>}}]{{0,40}}\b{_GONE}\b", re.IGNORECASE),
-    re.compile(
-        rf"\[\s*{_DOTS}?\s*(?:the |all )?{_THING}\b[^\]]{{0,60}}\b{_GONE}\b[^\]]{{0,40}}\](?!\()", re.IGNORECASE
-    ),
-    re.compile(rf"\[\s*{_DOTS}?\s*(?:the )?(?:rest|remainder) of (?:the |this )?[^\]]{{0,60}}\](?!\()", re.IGNORECASE),
+_WHOLE_LINE: Final = (
+    _DOTS,
+    rf"{_DOTS}\s*{_THE}{_THING}\b.{{0,80}}",
+    rf"[\[(<{{]\s*{_DOTS}?\s*{_THE}{_THING}\b{_SHORT}\b{_GONE}\b{_SHORT}[\])>}}]\.?",
+    rf"[\[(<{{]\s*{_DOTS}?\s*{_GONE}\b{_SHORT}[\])>}}]\.?",
+    rf"[\[(<{{]\s*{_DOTS}{_SHORT}{_DOTS}\s*[\])>}}]",
+    rf"{_THE}{_THING}(?: \w+){{0,4}} {_CUT}\.?",
+)
+_ANYWHERE: Final = (
+    rf"{_DOTS}\s*[\[(<{{]{_SHORT}\b{_CUT}\b",
+    rf"\[\s*{_DOTS}?\s*{_THE}{_THING}\b{_SHORT}\b{_GONE}\b{_SHORT}\](?!\()",
+    rf"\[\s*{_DOTS}?\s*{_THE}(?:rest|remainder) of (?:the |this ){_SHORT}\](?!\()",
+    rf"\[\s*{_DOTS}{_SHORT}\b{_CUT}\b{_SHORT}\]",
+)
+_PLACEHOLDERS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE) for pattern in (*(rf"^(?:{whole})$" for whole in _WHOLE_LINE), *_ANYWHERE)
 )
 
 
@@ -46,10 +53,18 @@ def has_no_secret(compared: Comparison, redactor: Redactor) -> list[str]:
     """No secret may enter a file; the complaint names the place and never the secret."""
     complaints = []
     for path in compared.written():
-        added = compared.added_lines(path)
-        if not redactor.contains_secret("\n".join(line for _, line in added)):
-            continue
-        lines = [str(number) for number, line in added if redactor.contains_secret(line)]
-        where = f" line {', '.join(lines)}" if lines else ""
-        complaints.append(f"{path}{where}: a secret; write [REDACTED_SECRET] in its place")
+        if redactor.contains_secret(path):
+            complaints.append("the name of a skill's file holds a secret; give it another name")
+        if _brings_secret(compared, path, redactor):
+            lines = [str(number) for number, line in compared.added_lines(path) if redactor.contains_secret(line)]
+            where = f" line {', '.join(lines)}" if lines else ""
+            complaints.append(f"{path}{where}: a secret; write [REDACTED_SECRET] in its place")
     return complaints
+
+
+def _brings_secret(compared: Comparison, path: str, redactor: Redactor) -> bool:
+    """Judge the whole file, so that a secret of several lines is seen; of a file that had one, the added lines."""
+    text = compared.after.text(path)
+    if redactor.contains_secret(compared.before.text(path)):
+        text = "\n".join(line for _, line in compared.added_lines(path))
+    return redactor.contains_secret(text)

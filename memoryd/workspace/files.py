@@ -32,8 +32,8 @@ def translated(attempt: str, path: Path, *, remedy: str = "check its permissions
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return the hidden name under which `path` is written before it is renamed; the same at every try."""
-    digest = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]
+    """Return the hidden name under which this process writes `path` before it is renamed; the same at every try."""
+    digest = hashlib.sha256(b"%d %b" % (os.getpid(), os.fsencode(path.name))).hexdigest()[:16]
     return path.with_name(f"{_TEMPORARY_PREFIX}{digest}{_TEMPORARY_SUFFIX}")
 
 

@@ -42,9 +42,11 @@ def accept(repo: Repository, commit: str) -> None:
             f"cannot accept {commit[:12]}: the accepted commit {accepted[:12]} is not behind it",
             remedy="run `memoryd sync` to consolidate again",
         )
-    lines = [f"update {ACCEPTED} {commit} {accepted or _NO_COMMIT}", f"update HEAD {commit} {head or _NO_COMMIT}"]
-    if head is not None and not repo.is_ancestor(head, commit):
-        lines.append(f"update {KEPT}/{head} {head}")
+    lines = [f"update {ACCEPTED} {commit} {accepted or _NO_COMMIT}"]
+    if head is None or not repo.is_ancestor(commit, head):
+        lines.append(f"update HEAD {commit} {head or _NO_COMMIT}")
+        if head is not None and not repo.is_ancestor(head, commit):
+            lines.append(f"update {KEPT}/{head} {head}")
     _update_refs(repo, "".join(f"{line}\n" for line in lines))
     _refresh_index(repo, commit)
 

@@ -25,7 +25,8 @@ class Staging:
     """One staged run: `work` is changed, `base` stays what was copied and equals the tree of commit `parent`.
 
     `accepted` is the last accepted commit; `parent` is that commit or the commit of a person's edits made since; both
-    are None in a new folder. `base_id` names `base` in git: `parent`, or the empty tree. `left_out` names what was not copied, and why (hidden names are not reported).
+    are None in a new folder. `base_id` names `base` in git: `parent`, or the empty tree. `left_out` names what was not
+    copied, and why (hidden names are not reported).
     """
 
     token: str
