@@ -6,6 +6,8 @@ New files say it part by part (content_item_kinds, then provenance); in older on
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from msgspec import Raw
 
@@ -111,17 +113,12 @@ def message_items(message: Message, spot: Spot, dropped: Counter[str]) -> list[I
     if message.role in DEVELOPER_ROLES:
         dropped["developer"] += 1
         return []
-    items: list[Item] = []
-    run: list[str] = []
-    for part, following in zip(message.parts, (*message.parts[1:], None), strict=True):
-        if part.kind is None:
-            dropped[part.reason] += 1
-            continue
-        run.append(part.text.strip())
-        if following is None or following.kind is not part.kind:
-            items.append(Item(part.kind, "\n\n".join(run), spot.ordinal, spot.at, spot.cwd))
-            run = []
-    return items
+    dropped.update(part.reason for part in message.parts if part.kind is None)
+    kept = [(part.kind, part.text.strip()) for part in message.parts if part.kind is not None]
+    return [
+        Item(kind, "\n\n".join(text for _, text in run), spot.ordinal, spot.at, spot.cwd)
+        for kind, run in groupby(kept, key=itemgetter(0))
+    ]
 
 
 def environment_cwd(message: Message) -> str | None:

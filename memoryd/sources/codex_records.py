@@ -3,7 +3,6 @@
 Files of 2025 up to 0.29 hold payloads without the envelope and `record_type` state lines; both are read here.
 """
 
-import math
 import re
 import uuid
 from dataclasses import dataclass
@@ -96,10 +95,9 @@ def parse_instant(raw: Raw | None) -> float | None:
         return None
     try:
         moment = datetime.fromisoformat(text)
-        instant = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
-    return instant if math.isfinite(instant) else None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def parse_meta(record: Record) -> SessionMeta | None:

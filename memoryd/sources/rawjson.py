@@ -92,7 +92,10 @@ def compact(raw: Raw | None) -> str:
         return ""
     if len(raw) > MAX_TEXT_BYTES:
         return bytes(memoryview(raw)[:MAX_TEXT_BYTES]).decode("utf-8", "replace") + CUT_MARK
-    return msgspec.json.format(bytes(raw), indent=-1).decode("utf-8", "replace")
+    try:
+        return msgspec.json.format(bytes(raw), indent=-1).decode("utf-8", "replace")
+    except UNREADABLE:
+        return bytes(raw).decode("utf-8", "replace")
 
 
 def repair(line: bytes) -> bytes | None:
