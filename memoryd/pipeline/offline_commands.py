@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from memoryd.pipeline.offline_files import edited_paths
+from memoryd.pipeline.offline_files import edited_paths, is_edit
 from memoryd.pipeline.offline_text import clip, is_quotable, one_line
 from memoryd.sources.items import Item, ItemKind
 
@@ -18,16 +18,22 @@ MAX_CHANGES: Final = 3
 _READ_ONLY_WORDS: Final = """
 ls cat head tail grep rg find fd pwd echo printf which wc tree stat file env printenv date whoami nl less jq awk
 cd test true false diff type man sort uniq cut basename dirname realpath readlink id uname hostname ps df du
-sleep tput clear export set
+sleep tput clear export set for while until if done fi
+break continue
 """
 _READ_ONLY: Final = frozenset(_READ_ONLY_WORDS.split())
 _READ_ONLY_GIT_WORDS: Final = """
 status diff log show branch blame rev-parse remote ls-files describe reflog grep stash
 """
 _READ_ONLY_GIT: Final = frozenset(_READ_ONLY_GIT_WORDS.split())
-_WRAPPERS: Final = frozenset({"sudo", "time", "env", "nice", "nohup", "command", "exec"})
+_WRAPPERS: Final = frozenset({"sudo", "time", "env", "nice", "nohup", "command", "exec", "do", "then", "else"})
+_TALKERS: Final = frozenset({"kubectl", "gh", "docker", "podman", "helm", "aws", "gcloud", "az", "brew", "apt", "pip"})
+_LOOKING: Final = frozenset(
+    {"get", "list", "ls", "describe", "logs", "show", "view", "version", "ps", "images", "top", "inspect"}
+)
+"""Sub-commands that only look; `status` is no such word, because waiting for a roll-out is a test."""
 _PASSING: Final = re.compile(
-    r"(?:git (?:add|commit|push|checkout|switch|merge|rebase|stash|restore)|rm|mkdir"
+    r"(?:git (?:add|rm|mv|commit|push|checkout|switch|merge|rebase|stash|restore)|rm|mkdir"
     r"|cp|mv|touch|kill|sed|apply_patch)\b"
 )
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=\S*")
@@ -38,6 +44,7 @@ _TROUBLE: Final = re.compile(
     r"|undefined|missing|timed? ?out|conflict|mismatch",
     re.IGNORECASE,
 )
+_TROUBLE_WITH_REASON: Final = re.compile(r"(?:\b\w*(?:Error|Exception)|\b[Ee]rror|\bfatal|\bERR!)\b[^:]{0,24}:\s*\S")
 _NAMED_TROUBLE: Final = re.compile(
     r"(?:\b\w*(?:Error|Exception)|\b[Ee]rror|\bfatal|\bERR!|\bdenied|\bnot "
     r"found)\b(?:[:\s]|$)"
@@ -91,7 +98,7 @@ def runs_of(items: Sequence[Item]) -> list[Run]:
             calls[item.call_id or ""] = item
         elif item.kind is ItemKind.TOOL_OUTPUT and item.exit_code is not None:
             call = calls.get(item.call_id) if item.call_id else previous
-            command = command_line(call.text) if call else ""
+            command = command_line(call.text) if call and not is_edit(call) else ""
             if command:
                 runs.append(Run(command, item.exit_code, item.text, position))
     return runs[-MAX_RUNS:]
@@ -156,12 +163,13 @@ def are_similar(failed: str, later: str) -> bool:
 
 
 def trouble_line(output: str) -> str | None:
-    """Return the line of an output that says what went wrong: the last that names an error, verbatim."""
+    """Return the line of an output that says what went wrong: the last that names an error and says which, verbatim."""
     lines = [one_line(line) for line in output.splitlines()]
     telling = [line for line in lines if is_quotable(line) and not _NOISE.match(line) and not _BANNER.match(line)]
+    telling_why = [line for line in telling if _TROUBLE_WITH_REASON.search(line)]
     named = [line for line in telling if _NAMED_TROUBLE.search(line)]
     troubled = [line for line in telling if _TROUBLE.search(line)]
-    chosen = next(iter((named or troubled or telling)[-1:]), "")
+    chosen = next(iter((telling_why or named or troubled or telling)[-1:]), "")
     return clip(chosen, MAX_MESSAGE_CHARS) or None
 
 
@@ -205,6 +213,8 @@ def _is_read_only(segment: str) -> bool:
         return len(words) > 1 and words[1] in _READ_ONLY_GIT
     if program == "sed":
         return not any(word.startswith(("-i", "--in-place")) for word in words)
+    if program in _TALKERS:
+        return bool(_LOOKING & set(_without_flags(words)[1:4]))
     return program in _READ_ONLY
 
 

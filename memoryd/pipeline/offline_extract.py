@@ -63,7 +63,7 @@ def extract_offline(*, session: SessionFacts, items: Sequence[Item]) -> Stage1Re
         return NOTHING
     task = _request_of(human) or (preferences[-1].default if preferences else "")
     lesson = Lesson(
-        task=clip(task, MAX_TASK_CHARS) or f"session in {_place(session)}",
+        task=clip(task, MAX_TASK_CHARS).rstrip(" .,;:!") or f"session in {_place(session)}",
         task_group=_project(session),
         outcome=_outcome_of(work),
         cwd=_place(session),

@@ -75,6 +75,11 @@ def edited_paths(items: Iterable[Item]) -> list[str]:
     return list(found)
 
 
+def is_edit(call: Item) -> bool:
+    """Whether a tool call writes files itself, rather than running a command."""
+    return bool(call.tool and _EDITING_TOOL.search(call.tool)) or call.text.startswith("*** Begin Patch")
+
+
 def named_paths(text: str) -> list[str]:
     """Return what looks like a file's path in a text, each once."""
     return list(dict.fromkeys(_PATH.findall(text[:MAX_SCANNED_CHARS])))

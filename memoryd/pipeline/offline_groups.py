@@ -14,7 +14,7 @@ from memoryd.pipeline.offline_notes import Note
 from memoryd.pipeline.offline_preferences import Preference, merged
 from memoryd.pipeline.offline_raw import Lesson, parse_lesson, places_in
 from memoryd.pipeline.offline_text import one_line
-from memoryd.workspace.handbook import Bullet, Handbook, Mark, Section, SummaryFile, Task, TaskGroup
+from memoryd.workspace.handbook import Bullet, Handbook, Mark, Section, SummaryFile, Task, TaskGroup, parse_bullet
 
 UNKNOWN: Final = "unknown"
 EVERYWHERE: Final = "everywhere"
@@ -114,15 +114,14 @@ def _task(session: Session) -> Task:
         number=session.number,
         title=f"{session.lesson.task}, {session.lesson.outcome}",
         summary_files=(SummaryFile(path=f"rollout_summaries/{session.output.stem}.md"),),
-        keywords=session.lesson.keywords,
+        keywords=session.lesson.keywords or (session.output.agent or "session",),
     )
 
 
 def _sections(sessions: Sequence[Session], notes: Sequence[Note]) -> dict[Section, tuple[Bullet, ...]]:
     stated = [
-        replace(preference, task_refs=(session.number,))
+        [replace(preference, task_refs=(session.number,)) for preference in session.lesson.preferences]
         for session in sessions
-        for preference in session.lesson.preferences
     ]
     preferences = [
         Bullet(preference_text(preference), preference.task_refs, Mark.STATED) for preference in merged(stated)
@@ -145,8 +144,8 @@ def _cited(statements: Iterable[tuple[str, int]]) -> list[Bullet]:
     """Make a bullet of each text, citing every task that says it."""
     tasks: dict[str, set[int]] = {}
     for text, number in statements:
-        tasks.setdefault(text, set()).add(number)
-    return [Bullet(text, tuple(sorted(numbers)), _mark(text)) for text, numbers in tasks.items()]
+        tasks.setdefault(parse_bullet(text).text, set()).add(number)
+    return [Bullet(text, tuple(sorted(numbers)), _mark(text)) for text, numbers in tasks.items() if text]
 
 
 def _mark(text: str) -> Mark:

@@ -47,34 +47,36 @@ class Preference:
 
 def preferences_of(items: Sequence[Item], *, cwd: str | None) -> list[Preference]:
     """Return what the person of a session prefers, each subject once."""
-    return merged(_stated(items, cwd))[-MAX_PREFERENCES:]
+    return merged(_messages(items, cwd))[-MAX_PREFERENCES:]
 
 
-def merged(stated: Iterable[Preference]) -> list[Preference]:
-    """Fold statements in the order they were made: repetitions count once, a later one replaces what it contradicts."""
+def merged(batches: Iterable[Sequence[Preference]]) -> list[Preference]:
+    """Put statements together in the order in which they were made.
+
+    What is said again counts once. A later statement takes the place of those that it replaces; statements of one batch
+    (a message, a session) were made together and do not replace each other.
+    """
     kept: list[Preference] = []
-    for statement in stated:
-        kept = _folded(kept, statement)
+    for batch in batches:
+        earlier = list(kept)
+        for statement in batch:
+            kept = _folded(kept, statement, earlier)
     return kept
 
 
-def _folded(kept: Sequence[Preference], later: Preference) -> list[Preference]:
-    repeated = [one for one in kept if same_words(one.latest.text, later.latest.text)]
-    if repeated:
-        again = replace(repeated[0], task_refs=_union(repeated[0].task_refs, later.task_refs))
-        return [again if one is repeated[0] else one for one in kept]
-    before = [one for one in kept if replaces(later.latest.text, one.latest.text)]
-    quotes = tuple(quote for one in before for quote in one.quotes)
-    refs = _union(*(one.task_refs for one in before), later.task_refs)
-    return [
-        *(one for one in kept if one not in before),
-        replace(
-            later,
-            situation=before[0].situation if before else later.situation,
-            quotes=(*quotes, *later.quotes),
-            task_refs=refs,
-        ),
-    ]
+def _folded(kept: Sequence[Preference], later: Preference, earlier: Sequence[Preference]) -> list[Preference]:
+    repeated = next((one for one in kept if same_words(one.latest.text, later.latest.text)), None)
+    if repeated is not None:
+        again = replace(repeated, task_refs=_union(repeated.task_refs, later.task_refs))
+        return [again if one is repeated else one for one in kept]
+    before = [one for one in kept if one in earlier and replaces(later.latest.text, one.latest.text)]
+    whole = replace(
+        later,
+        situation=before[0].situation if before else later.situation,
+        quotes=tuple(quote for one in (*before, later) for quote in one.quotes),
+        task_refs=_union(*(one.task_refs for one in (*before, later))),
+    )
+    return [*(one for one in kept if one not in before), whole]
 
 
 def _union(*refs: tuple[int, ...]) -> tuple[int, ...]:
@@ -86,17 +88,18 @@ def same_words(one: str, other: str) -> bool:
     return one.casefold().strip(" .!") == other.casefold().strip(" .!")
 
 
-def _stated(items: Sequence[Item], cwd: str | None) -> Iterator[Preference]:
+def _messages(items: Sequence[Item], cwd: str | None) -> Iterator[list[Preference]]:
+    """Yield the statements of each message of the person."""
     answered = ""
     for item in items:
         if item.kind is not ItemKind.HUMAN:
             answered = _deed(item) or answered
             continue
-        for sentence in sentences(item.text):
-            voice = classify(sentence)
-            if voice is not None:
-                corrected = voice is Voice.CORRECTED and answered
-                yield Preference(answered if corrected else _place(cwd), (Quote(voice, sentence),))
+        yield [
+            Preference(answered if voice is Voice.CORRECTED and answered else _place(cwd), (Quote(voice, sentence),))
+            for sentence in sentences(item.text)
+            if (voice := classify(sentence)) is not None
+        ]
         answered = ""
 
 

@@ -96,9 +96,9 @@ def _turns_down(new: Subject, old: Subject) -> bool:
 
 def _flips(new: Subject, old: Subject, shared: frozenset[str]) -> bool:
     """One is a prohibition and the other is not, of nearly the same words; or a change of mind says so itself."""
+    if new.is_negative != old.is_negative:
+        return len(shared) >= ENOUGH_SHARED * len(new.terms | old.terms)
     containment = len(shared) / min(len(new.terms), len(old.terms))
-    if new.is_negative != old.is_negative and not (new.rejected and old.rejected and new.rejected == old.rejected):
-        return containment > ENOUGH_SHARED
     return new.changes_mind and len(shared) > 1 and containment >= ENOUGH_SHARED
 
 

@@ -14,6 +14,9 @@ MAX_SENTENCE_CHARS: Final = 400
 MAX_SENTENCES: Final = 400
 """A message with more is a pasted document; its beginning is enough."""
 
+UNQUOTABLE: Final = frozenset({"Cc", "Cs"})
+"""Unicode categories of control characters and lone surrogates."""
+
 _FENCED = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _LIST_MARK = re.compile(r"^\s{0,3}(?:[-*+•]|\d{1,2}[.)])\s+")
 _PASTED = re.compile(r"^(?:\s{4,}|\t|\s*>|\s*\||\s*(?:Traceback|File \"|at \S+\(|\d{4}-\d\d-\d\d[T ]\d\d:|[$#%] ))")
@@ -34,6 +37,7 @@ _SMALL_TALK = re.compile(
     re.IGNORECASE,
 )
 _WORDS_BETWEEN = re.compile(r"[\s,.!?;:…)(\-–—'’👍🙂😀]+")
+_BOLD = re.compile(r"(?<![\w/*])\*\*(?=[^\s*])([^*]*)(?<=[^\s*])\*\*(?![\w/*])")
 
 
 def one_line(text: str) -> str:
@@ -42,8 +46,10 @@ def one_line(text: str) -> str:
 
 
 def is_quotable(text: str) -> bool:
-    """Whether `text` can stand in a line of a file: no control, no surrogate, not blank."""
-    return bool(text.strip()) and not any(unicodedata.category(char) in ("Cc", "Cs") for char in text)
+    """Whether `text` can stand in a line of a memory file: no control, no surrogate, no bold, not blank."""
+    if not text.strip() or _BOLD.search(text):
+        return False
+    return text.isprintable() or not any(unicodedata.category(char) in UNQUOTABLE for char in text)
 
 
 def clip(text: str, limit: int) -> str:
@@ -59,10 +65,11 @@ def clip(text: str, limit: int) -> str:
 def sentences(message: str) -> list[str]:
     """Return what a person said in a message, a sentence each, in order.
 
-    Fenced code, quoted lines, tables and pasted logs are left out; a bare "No." stays with the sentence after it.
+    Fenced code, quoted lines, tables and pasted logs are left out, bold is taken as plain; a bare "No." stays with the
+    sentence after it.
     """
     found: list[str] = []
-    for paragraph in _paragraphs(_FENCED.sub("\n\n", message)):
+    for paragraph in _paragraphs(_BOLD.sub(r"\1", _FENCED.sub("\n\n", message))):
         found += _joined(_split(paragraph))
         if len(found) >= MAX_SENTENCES:
             break
