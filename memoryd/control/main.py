@@ -10,6 +10,7 @@ import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, Protocol, cast
 
 from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
@@ -80,7 +81,7 @@ def _dispatch(words: list[str]) -> int:
         raise UsageError(f"there is no command {name!r}", remedy=hint)
     command = cast("Command", importlib.import_module(f"memoryd.control.commands.{name}"))
     parser = argparse.ArgumentParser(prog=f"memoryd {name}", description=f"{COMMANDS[name].capitalize()}.")
-    parser.add_argument("--home", metavar="DIR", help="memoryd's folder (default: MEMORYD_HOME, else ~/.memoryd)")
+    parser.add_argument("--home", metavar="DIR", type=Path, help="memoryd's folder (default: MEMORYD_HOME, else ~/.memoryd)")
     command.configure(parser)
     return command.run(parser.parse_args([*leading, *rest[1:]]))
 

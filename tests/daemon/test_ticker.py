@@ -1,0 +1,74 @@
+import asyncio
+
+import pytest
+
+from memoryd.clock import SystemClock
+from memoryd.daemon.ticker import ClockWatch, Ticker
+from tests.support.clock import FakeClock
+
+
+async def _until(condition: asyncio.Event) -> None:
+    await asyncio.wait_for(condition.wait(), timeout=20)
+
+
+async def test_a_tick_only_sets_what_it_was_given(clock: FakeClock) -> None:
+    ticked = asyncio.Event()
+    ticker = Ticker({"scan": (0.05, ticked.set)})
+    ticker.start(SystemClock())
+    try:
+        await _until(ticked)
+    finally:
+        ticker.stop()
+
+
+async def test_a_tick_that_a_busy_loop_missed_is_made_good_once() -> None:
+    ticks: list[float] = []
+    ticked = asyncio.Event()
+    clock = SystemClock()
+
+    def tick() -> None:
+        ticks.append(clock.monotonic())
+        ticked.set()
+
+    ticker = Ticker({"scan": (0.2, tick)})
+    ticker.start(clock)
+    try:
+        blocked_until = clock.monotonic() + 1.1
+        while clock.monotonic() < blocked_until:
+            pass  # the loop cannot run: five ticks are missed
+        await _until(ticked)
+        assert len(ticks) == 1
+    finally:
+        ticker.stop()
+
+
+async def test_rearming_puts_a_tick_back_on_time_after_the_clock_was_set_back() -> None:
+    ticked = asyncio.Event()
+    ahead = FakeClock(start=SystemClock().now() + 86_400.0)
+    ticker = Ticker({"scan": (0.05, ticked.set)})
+    ticker.start(ahead)
+    try:
+        await asyncio.sleep(0.2)
+        assert not ticked.is_set()
+        ticker.rearm(SystemClock())
+        await _until(ticked)
+    finally:
+        ticker.stop()
+
+
+async def test_stopping_twice_is_harmless() -> None:
+    ticker = Ticker({})
+    ticker.start(SystemClock())
+    ticker.stop()
+    await asyncio.sleep(0)
+    ticker.stop()
+
+
+@pytest.mark.parametrize("seconds", [7_200.0, -10_800.0])
+async def test_a_jump_of_the_wall_clock_is_noticed_once(clock: FakeClock, seconds: float) -> None:
+    watch = ClockWatch(clock)
+    await clock.advance(100.0)
+    assert watch.jump() == 0.0
+    clock.jump(seconds)
+    assert watch.jump() == pytest.approx(seconds)
+    assert watch.jump() == 0.0

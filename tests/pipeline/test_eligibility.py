@@ -1,0 +1,114 @@
+from pathlib import PurePath
+from typing import Any
+
+import pytest
+
+from memoryd.config import Discover, Sources
+from memoryd.pipeline.eligibility import (
+    MEANING,
+    UNREADABLE,
+    Exclusion,
+    Traits,
+    Waiting,
+    exclusion,
+    matches_any,
+    waiting,
+    window,
+)
+
+HOME = PurePath("/home/dev/.memoryd")
+NOW = 1_700_000_000.0
+DAY = 86_400.0
+HOUR = 3_600.0
+
+
+def judged(*, sources: dict[str, Any] | None = None, **traits: Any) -> Exclusion | None:
+    given = {"kind": "interactive", "cwd": "/home/dev/app", "memory_mode": "enabled"} | traits
+    return exclusion(Traits(**given), sources=Sources(**(sources or {})), memoryd_home=HOME)
+
+
+def test_an_interactive_session_is_eligible() -> None:
+    assert judged() is None
+
+
+@pytest.mark.parametrize(
+    ("traits", "reason"),
+    [
+        ({"kind": "subagent"}, Exclusion.SUBAGENT),
+        ({"kind": "memory_run"}, Exclusion.MEMORY_RUN),
+        ({"kind": "noninteractive"}, Exclusion.NONINTERACTIVE),
+        ({"ephemeral": True}, Exclusion.EPHEMERAL),
+        ({"memory_mode": "disabled"}, Exclusion.MEMORY_DISABLED),
+        ({"memory_mode": "polluted"}, Exclusion.POLLUTED),
+        ({"cwd": "/home/dev/.memoryd/staging/x"}, Exclusion.OWN_RUN),
+    ],
+)
+def test_each_kind_of_session_that_is_no_persons_is_left_out_with_its_reason(
+    traits: dict[str, Any], reason: Exclusion
+) -> None:
+    assert judged(**traits) is reason
+
+
+def test_noninteractive_runs_count_when_the_settings_say_so() -> None:
+    assert judged(kind="noninteractive", sources={"include_noninteractive": True}) is None
+
+
+@pytest.mark.parametrize(
+    ("cwd", "globs", "matched"),
+    [
+        ("/home/dev/secret", ["/home/dev/secret"], True),
+        ("/home/dev/secret/deep/down", ["/home/dev/secret"], True),
+        ("/home/dev/secret/deep", ["/home/*/secret/"], True),
+        ("/home/dev/secretary", ["/home/dev/secret"], False),
+        ("/anything", ["/*"], True),
+        (None, ["/*"], False),
+        ("/home/dev", [], False),
+    ],
+)
+def test_a_glob_excludes_a_directory_and_what_lies_below_it(
+    cwd: str | None, globs: list[str], matched: bool
+) -> None:
+    assert matches_any(cwd, globs) is matched
+
+
+@pytest.mark.parametrize(
+    ("age_hours", "backfill", "expected"),
+    [
+        (1, "recent", Waiting.TOO_FRESH),
+        (7, "recent", None),
+        (7, "ask", None),
+        (30, "ask", Waiting.CONSENT),
+        (30, "recent", None),
+        (30, "all", None),
+        (24 * 11, "recent", Waiting.TOO_OLD),
+        (24 * 11, "ask", Waiting.TOO_OLD),
+        (24 * 11, "all", None),
+    ],
+)
+def test_age_and_consent_decide_when_a_session_is_due(
+    age_hours: float, backfill: str, expected: Waiting | None
+) -> None:
+    when = window(now=NOW, discover=Discover(), first_start_at=int(NOW - DAY), backfill=backfill)
+    assert waiting(NOW - age_hours * HOUR, when) is expected
+
+
+def test_max_age_holds_for_what_came_after_the_first_start_even_with_all_history() -> None:
+    when = window(now=NOW, discover=Discover(), first_start_at=int(NOW - 30 * DAY), backfill="all")
+    assert waiting(NOW - 11 * DAY, when) is Waiting.TOO_OLD
+
+
+def test_now_ignores_idle_time() -> None:
+    when = window(now=NOW, discover=Discover(), first_start_at=0, backfill="recent", ignore_idle=True)
+    assert waiting(NOW - 1, when) is None
+
+
+@pytest.mark.parametrize("backfill", ["ask", "recent", "all"])
+def test_the_query_s_bound_never_cuts_off_a_session_that_is_due(backfill: str) -> None:
+    first_start = int(NOW - 5 * DAY)
+    when = window(now=NOW, discover=Discover(), first_start_at=first_start, backfill=backfill)
+    due = [age for age in range(0, 40) if waiting(NOW - age * DAY, when) is None]
+    assert all(NOW - age * DAY >= when.oldest for age in due)
+
+
+def test_every_reason_has_a_meaning_that_explain_can_print() -> None:
+    assert {*Exclusion, *Waiting, UNREADABLE} == set(MEANING)
