@@ -27,7 +27,7 @@ from memoryd.llm.visible import Show
 OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|string_above_max_length|maximum context length|context window"
     r"|context length|context size|(?:prompt|input|request) is too (?:long|large)|too many (?:input )?tokens"
-    r"|exceeds? (?:the )?(?:model'?s? )?(?:maximum|max|limit).{0,40}tokens|reduce the length|^.{0,60}request too large",
+    r"|exceeds? (?:[\w']+ ){0,4}(?:maximum|max|limit).{0,40}tokens|reduce the length|^.{0,60}request too large",
     re.DOTALL,
 )
 STRUCTURE = re.compile(
