@@ -13,7 +13,8 @@ from openai.types.chat import ChatCompletion, completion_create_params
 from openai.types.responses import Response, response_create_params
 from pydantic import BaseModel, TypeAdapter
 
-from memoryd.agent.tools import TOOLS
+from memoryd.agent.tools import tool_specs
+from memoryd.errors import MalformedReply
 from memoryd.llm.codec import Codec, Structure
 from memoryd.llm.openai_chat import OpenAIChat
 from memoryd.llm.openai_responses import OpenAIResponses
@@ -78,7 +79,7 @@ def a_question(**fields: Any) -> Question:
 QUESTIONS: dict[str, Question] = {
     "bare": a_question(),
     "stage 1": a_question(schema=SCHEMA, effort="low"),
-    "a consolidation": a_question(tools=TOOLS, effort="medium", max_output_tokens=4_000, turns=HISTORY),
+    "a consolidation": a_question(tools=tool_specs(), effort="medium", max_output_tokens=4_000, turns=HISTORY),
     "empty texts": a_question(instructions="", turns=(UserTurn(""), ModelTurn(), UserTurn(""))),
 }
 
@@ -200,21 +201,26 @@ def test_a_long_conversation_is_replayed_in_order(wire: Wire) -> None:
     """Each answer of the server goes back with the results of its calls, and the server finds all of them again."""
     turns: tuple[Any, ...] = (UserTurn("go"),)
     for number in range(1, 4):
-        question = a_question(tools=TOOLS, effort="low", turns=turns)
+        question = a_question(tools=tool_specs(), effort="low", turns=turns)
         body = body_of(asked(wire, question, number), Reply("hm", (Call("read_file", {"n": number}),)))
         answer = wire.codec.decode(body)
         results = ToolTurn(tuple(ToolResult(call.call_id, f"page {number}") for call in answer.calls))
         turns = (*turns, answer.as_turn(), results)
-    last = asked(wire, a_question(tools=TOOLS, effort="low", turns=turns), 4)
+    last = asked(wire, a_question(tools=tool_specs(), effort="low", turns=turns), 4)
     assert [(each.arguments["n"], each.output) for each in last.exchanges] == [(n, f"page {n}") for n in (1, 2, 3)]
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda _body: {}, lambda body: {"choices": [], "output": None}, lambda body: {"output": 3, }]
+    "damage",
+    [
+        lambda _body: {},
+        lambda _body: {"choices": [], "output": None},
+        lambda body: {
+            "output": 3,
+        },
+    ],
 )
 def test_no_damaged_body_breaks_a_codec_other_than_as_malformed(wire: Wire, damage: Callable[[Any], Any]) -> None:
-    from memoryd.errors import MalformedReply
-
     with pytest.raises(MalformedReply):
         wire.codec.decode(damage(body_of(asked(wire, QUESTIONS["bare"]), Reply("x"))))
 

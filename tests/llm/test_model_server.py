@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from memoryd.agent.tools import TOOLS
+from memoryd.agent.tools import tool_specs
 from memoryd.llm.codec import Codec, Structure
 from memoryd.llm.openai_chat import OpenAIChat
 from memoryd.llm.openai_responses import OpenAIResponses
@@ -122,7 +122,7 @@ def consolidate(server: ModelServer, codec: Codec, raw_memories: list[str]) -> d
         return "accepted" if name == "finish" else "raw_memories.md\nrollout_summaries/"
 
     for _ in range(12):
-        answer = ask(server, codec, *turns, tools=TOOLS)
+        answer = ask(server, codec, *turns, tools=tool_specs())
         if not answer.calls:
             return files
         outputs = tuple(ToolResult(c.call_id, result_of(c.name, json.loads(c.arguments))) for c in answer.calls)
@@ -177,9 +177,13 @@ def test_a_failing_script_fails_its_test() -> None:
     def fail(_asked: object) -> Reply:
         raise ValueError("a mistake in the test")
 
-    with pytest.raises(AssertionError, match="script of the model server failed"), ModelServer() as server:
-        server.reply_with(fail)
-        assert httpx.post(server.base_url + "/responses", json={"input": "x"}).status_code == 500
+    def use() -> None:
+        with ModelServer() as server:
+            server.reply_with(fail)
+            assert httpx.post(server.base_url + "/responses", json={"input": "x"}).status_code == 500
+
+    with pytest.raises(AssertionError, match="script of the model server failed"):
+        use()
 
 
 def test_waiting_for_what_never_comes_fails() -> None:
