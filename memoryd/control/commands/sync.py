@@ -18,6 +18,9 @@ from memoryd.pipeline.eligibility import MEANING
 from memoryd.workspace.layout import Home
 
 
+SHOWN_KEYS = 3
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take the options of `sync`."""
     parser.add_argument("--now", action="store_true", help="ignore idle time, debounce and min_interval")
@@ -56,8 +59,7 @@ def summary_lines(result: Mapping[str, object]) -> list[str]:
         lines.append("the memory folder was consolidated, accepted and committed")
     elif stage2.get("unchanged"):
         lines.append("the memory folder stands as it was: nothing to change")
-    for failure in _list(result, "failures"):
-        lines.append(f"{failure['kind']} {failure['key']}: {failure['reason']}: {failure['message']}")
+    lines += _failures(_list(result, "failures"))
     lines += _reasons("waits", result.get("undone"), MEANING_OF_WAIT)
     lines += [f"no sessions folder at {root}" for root in _list(result, "missing_roots")]
     return lines
@@ -90,6 +92,18 @@ def _reasons(label: str, counts: object, meaning: Mapping[str, str]) -> list[str
     if not isinstance(counts, dict):
         return []
     return [f"{label}: {count} {reason} ({meaning.get(reason, reason)})" for reason, count in sorted(counts.items())]
+
+
+def _failures(failures: list[dict[str, object]]) -> list[str]:
+    """One line a cause: twenty sessions that meet the same refused key are one thing to know."""
+    causes: dict[tuple[str, str], list[str]] = {}
+    for failure in failures:
+        causes.setdefault((str(failure["reason"]), str(failure["message"])), []).append(str(failure["key"]))
+    lines = []
+    for (reason, message), keys in causes.items():
+        shown = ", ".join(keys[:SHOWN_KEYS]) + (f" and {len(keys) - SHOWN_KEYS} more" if len(keys) > SHOWN_KEYS else "")
+        lines.append(f"{reason}: {message} [{shown}; `memoryd jobs show KEY` tells more]")
+    return lines
 
 
 def _number(result: Mapping[str, object], key: str) -> int:
