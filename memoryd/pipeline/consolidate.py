@@ -6,8 +6,9 @@ The deciding transaction is the worker's acknowledgement; `publish_decided` then
 so again after a crash (DESIGN.md section 7).
 """
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memoryd import logs
@@ -35,6 +36,9 @@ from memoryd.workspace.staging import Staging
 from memoryd.workspace.summary import summary_budget
 
 log = logs.get()
+
+CONTEXT_BYTES_PER_TOKEN = 2.0
+"""Of a known window two bytes a token may be conversation: the rest is for instructions, answers and dense text."""
 
 
 @dataclass(slots=True)
@@ -157,16 +161,27 @@ async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client:
     async def finish(_summary: str) -> tuple[str, ...]:
         return await in_thread(_judge, context, evidence)
 
-    return await run_agent(
-        Brief(model.model, model.effort, parts.instructions, parts.opening),
-        ask=ask,
-        root=evidence.staged.work,
-        finish=finish,
-        caps=AgentCaps(
-            max_requests=settings.max_requests, max_seconds=settings.max_duration, max_tokens=settings.max_tokens
-        ),
-        clock=context.clock,
+    caps = AgentCaps(
+        max_requests=settings.max_requests, max_seconds=settings.max_duration, max_tokens=settings.max_tokens
     )
+    if model.context_window:
+        caps = replace(caps, max_context_bytes=int(model.context_window * CONTEXT_BYTES_PER_TOKEN))
+    try:
+        # The loop counts between requests; this ends a request that outlasts the whole run.
+        async with asyncio.timeout(settings.max_duration):
+            return await run_agent(
+                Brief(model.model, model.effort, parts.instructions, parts.opening),
+                ask=ask,
+                root=evidence.staged.work,
+                finish=finish,
+                caps=caps,
+                clock=context.clock,
+            )
+    except TimeoutError:
+        raise ResultRejected(
+            "the consolidation agent was stopped",
+            complaints=(f"it did not finish within consolidate.max_duration ({settings.max_duration:g} s)",),
+        ) from None
 
 
 def _judge(context: Context, evidence: Evidence) -> tuple[str, ...]:
@@ -196,13 +211,11 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
     work = evidence.staged.work
     (work / DIFF_FILE).unlink(missing_ok=True)
     claims = await in_thread(lambda: claims_of_folder(Folder.read(work)))
-    number = len(evidence.selected)
     commit = await in_thread(
         publish.prepare_commit,
         context.repository,
         evidence.staged,
-        subject=f"Consolidate {number} session{'' if number == 1 else 's'}",
-        trailers=_trailers(context, lease, evidence, run),
+        _message(context, lease, evidence, run),
         now=context.clock.now(),
     )
     context.reached("objects_written")
@@ -214,18 +227,21 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
     )
 
 
-def _trailers(context: Context, lease: Lease, evidence: Evidence, run: AgentRun | None) -> tuple[tuple[str, str], ...]:
-    """Say in the commit who wrote it, from what, and what it took."""
+def _message(context: Context, lease: Lease, evidence: Evidence, run: AgentRun | None) -> str:
+    """Say in the commit who wrote it, from what, and what it took: a subject, and trailers below a blank line."""
     of_sessions = [change for change in evidence.diff.changes if change.path.startswith(f"{ROLLOUT_SUMMARIES}/")]
     counts = {status: sum(change.status == status for change in of_sessions) for status in "AMD"}
-    return (
+    number = len(evidence.selected)
+    trailers = (
         ("Job", f"{lease.kind.value}/{lease.job_key} epoch {lease.epoch}"),
         ("Provider", context.consolidate.provider),
         ("Model", context.consolidate.model if run else "none"),
-        ("Sessions", f"{len(evidence.selected)} ({counts['A']} added, {counts['M']} changed, {counts['D']} removed)"),
+        ("Sessions", f"{number} ({counts['A']} added, {counts['M']} changed, {counts['D']} removed)"),
         ("Requests", str(run.requests if run else 0)),
         ("Tokens", str(run.usage.input + run.usage.output if run else 0)),
     )
+    subject = f"Consolidate {number} session{'' if number == 1 else 's'}"
+    return "\n".join([subject, "", *(f"{name}: {value}" for name, value in trailers), ""])
 
 
 def _has_notes(work: Path) -> bool:
