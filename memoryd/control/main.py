@@ -81,7 +81,9 @@ def _dispatch(words: list[str]) -> int:
         raise UsageError(f"there is no command {name!r}", remedy=hint)
     command = cast("Command", importlib.import_module(f"memoryd.control.commands.{name}"))
     parser = argparse.ArgumentParser(prog=f"memoryd {name}", description=f"{COMMANDS[name].capitalize()}.")
-    parser.add_argument("--home", metavar="DIR", type=Path, help="memoryd's folder (default: MEMORYD_HOME, else ~/.memoryd)")
+    parser.add_argument(
+        "--home", metavar="DIR", type=Path, help="memoryd's folder (else MEMORYD_HOME, else ~/.memoryd)"
+    )
     command.configure(parser)
     return command.run(parser.parse_args([*leading, *rest[1:]]))
 

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from memoryd import logs
 from memoryd.errors import LeaseLost, MemorydError
-from memoryd.ledger import jobs
+from memoryd.ledger import attempts, jobs
 from memoryd.ledger.jobs import ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
 from memoryd.ledger.states import JobKind
@@ -93,11 +93,12 @@ class Worker:
             log.debug("job.claimed", watermark=lease.input_watermark)
             started = self._context.clock.monotonic()
             try:
+                await self._mark(lease)
                 done = await self._see_through(lease)
             except asyncio.CancelledError:
                 await self._release(lease)
                 raise
-            _log_ending(done, duration_ms=int(1000 * (self._context.clock.monotonic() - started)))
+            await self._log(done, duration_ms=int(1000 * (self._context.clock.monotonic() - started)))
             return done
 
     async def _claim(self) -> Lease | None:
@@ -112,6 +113,13 @@ class Worker:
             max_attempts=settings.max_attempts,
             retry_cap=settings.retry_cap,
             only=self._only,
+        )
+
+    async def _mark(self, lease: Lease) -> None:
+        """Record which model works on this run, so that its history says so even if it crashes."""
+        model = self._context.extract if lease.kind is JobKind.STAGE1 else self._context.consolidate
+        await self._context.ledger.write(
+            jobs.mark_run, lease, provider=model.provider, model=model.model, fingerprint=None
         )
 
     async def _see_through(self, lease: Lease) -> Done:
@@ -247,6 +255,27 @@ class Worker:
         retry_at = now + delay if lease.retry_remaining > 1 else None
         return Done(lease.kind, lease.job_key, Ending.FAILED, outcome.error_class, outcome.message, retry_at)
 
+    async def _log(self, done: Done, *, duration_ms: int) -> None:
+        """Write the one canonical line of a run: how it ended, how long it took, what it cost."""
+        fields: dict[str, object] = {"outcome": done.ending.value, "duration_ms": duration_ms}
+        for run in await self._context.ledger.read(attempts.of_job, done.kind, done.job_key, limit=1):
+            fields |= {
+                "requests": run.requests,
+                "tokens_in": run.tokens_in,
+                "tokens_out": run.tokens_out,
+                "tokens_cached": run.tokens_cached,
+                "cost": run.cost,
+            }
+        match done.ending:
+            case Ending.DEFERRED:
+                log.warning("job.deferred", **fields, reason=done.reason, retry_at=done.retry_at, error=done.message)
+            case Ending.FAILED:
+                log.error("job.failed", **fields, error_class=done.reason, retry_at=done.retry_at, error=done.message)
+            case Ending.LEASE_LOST:
+                log.warning("job.lease_lost", **fields, error=done.message)
+            case _:
+                log.info("job.completed", **fields, reason=done.reason)
+
     async def _release(self, lease: Lease) -> None:
         """Give the job back on shutdown: claimable at once, the attempt unspent. Shielded: it must be recorded."""
         try:
@@ -263,17 +292,3 @@ async def _cancel(task: asyncio.Task[Outcome]) -> None:
     await asyncio.wait({task})
     if not task.cancelled():
         task.exception()
-
-
-def _log_ending(done: Done, *, duration_ms: int) -> None:
-    """Write the one canonical line of a run."""
-    fields = {"outcome": done.ending.value, "duration_ms": duration_ms}
-    match done.ending:
-        case Ending.DEFERRED:
-            log.warning("job.deferred", **fields, reason=done.reason, retry_at=done.retry_at, error=done.message)
-        case Ending.FAILED:
-            log.error("job.failed", **fields, error_class=done.reason, retry_at=done.retry_at, error=done.message)
-        case Ending.LEASE_LOST:
-            log.warning("job.lease_lost", **fields, error=done.message)
-        case _:
-            log.info("job.completed", **fields, reason=done.reason)

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import os.path
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     """Explain one session. Exit 2 when there is no such session."""
     environ = config.environ()
     settings = config.load(args.home, environ=environ)
-    known = asyncio.run(_from_ledger(settings, args.session))
+    known = asyncio.run(_from_ledger(settings, args.session, Path(args.session).absolute()))
     found = _locate(configured_agents(settings, environ), args.session, known.get("path"))
     told = explain(settings, found, known, now=SystemClock().now())
     if args.json:
@@ -146,16 +145,14 @@ def lines(told: Mapping[str, Any]) -> list[str]:
     return text
 
 
-async def _from_ledger(settings: Settings, wanted: str) -> dict[str, Any]:
+async def _from_ledger(settings: Settings, wanted: str, path: Path) -> dict[str, Any]:
     """Return what the ledger knows of the session, as far as there is a ledger."""
     file = Home(settings.home).ledger_file
     if not file.exists():
         return {}
     async with await Ledger.open(file, clock=SystemClock(), read_only=True) as ledger:
         known: dict[str, Any] = {"first_start": await ledger.read(meta.get, "first_start_at")}
-        row = await ledger.read(sessions.by_path, os.path.abspath(wanted)) or await ledger.read(
-            sessions.get, wanted
-        )
+        row = await ledger.read(sessions.by_path, str(path)) or await ledger.read(sessions.get, wanted)
         if row is None:
             return known
         detail = await ledger.read(jobs.show, JobKind.STAGE1, row.thread_id)

@@ -17,7 +17,6 @@ from memoryd.errors import LedgerBusy
 from memoryd.pipeline.eligibility import MEANING
 from memoryd.workspace.layout import Home
 
-
 SHOWN_KEYS = 3
 
 
