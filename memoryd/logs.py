@@ -81,6 +81,19 @@ EVENTS: dict[str, Event] = {
 }
 
 
+def _stamp(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    event["schema"] = SCHEMA
+    return event
+
+
+_COMMON: tuple[Processor, ...] = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+    _stamp,
+)
+
+
 def configure(
     format: Literal["auto", "json", "console"],  # noqa: A002 - the name of the setting
     level: Level,
@@ -96,36 +109,24 @@ def configure(
     out = stream or sys.stderr
     readable = format == "console" or (format == "auto" and out.isatty())
     cleaning = _Cleaning(redactor or Redactor())
-    shared: list[Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
-        _stamp,
-    ]
     last = _readable_processors(out, cleaning) if readable else _json_processors(cleaning)
     handler = logging.StreamHandler(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            foreign_pre_chain=[*_COMMON, structlog.stdlib.ExtraAdder()],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
         )
     )
     _replace_root_handler(handler, level.upper())
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        wrapper_class=structlog.stdlib.BoundLogger,
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,  # a reload must reach loggers that modules hold
-    )
 
 
 def get() -> structlog.stdlib.BoundLogger:
-    """Return memoryd's logger; modules hold it from their import on, `configure` may come later."""
-    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger("memoryd")
+    """Return memoryd's logger. Modules hold it from their import on; until `configure`, warnings alone reach stderr."""
+    logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
+        logging.getLogger("memoryd"),
+        processors=[structlog.stdlib.filter_by_level, *_COMMON, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.stdlib.BoundLogger,
+    )
     return logger
 
 
@@ -152,11 +153,6 @@ def _json_processors(cleaning: "_Cleaning") -> list[Processor]:
 def _readable_processors(out: TextIO, cleaning: "_Cleaning") -> list[Processor]:
     renderer = structlog.dev.ConsoleRenderer(colors=out.isatty(), timestamp_key="at", pad_event_to=28)
     return [structlog.processors.format_exc_info, cleaning, _without_schema, renderer]
-
-
-def _stamp(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    event["schema"] = SCHEMA
-    return event
 
 
 def _without_schema(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

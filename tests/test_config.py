@@ -268,6 +268,7 @@ def test_an_unknown_key_inside_a_variable_is_refused_with_its_name(tmp_path: Pat
         ('log.level = "loud"', "log.level must be 'debug', 'info', 'warning' or 'error'"),
         ('extract.effort = "very high"', 'extract.effort must be one lower-case word such as "low", or empty'),
         ('extract.model = " "', "extract.model must not be empty"),
+        ('providers.a = "openai"', "providers.a must be a table"),
         ('extract = "all"', "extract must be a table"),
         ('sources.agents = "codex"', "sources.agents must be a list"),
         ('sources.agents = ["codx"]', "sources.agents is no agent that memoryd knows; the nearest known one is codex"),

@@ -5,13 +5,11 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
 import pytest
-import structlog
 
 from memoryd import logs
 from memoryd.redact import Redactor
@@ -27,18 +25,6 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
-
-
-@pytest.fixture(autouse=True)
-def untouched_logging() -> Iterator[None]:
-    """Give logging back as it was."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    root.handlers[:], root.level = handlers, level
-    for name in logs.TALKATIVE:
-        logging.getLogger(name).setLevel(logging.NOTSET)
-    structlog.reset_defaults()
 
 
 def lines(out: io.StringIO) -> list[dict[str, object]]:
@@ -68,6 +54,11 @@ def test_lines_go_to_stderr_unless_told_otherwise(capsys: pytest.CaptureFixture[
     logs.get().info("daemon.started")
     captured = capsys.readouterr()
     assert (captured.out, json.loads(captured.err)["event"]) == ("", "daemon.started")
+
+
+def test_before_configuration_nothing_is_written_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.get().warning("watcher.failed")
+    assert capsys.readouterr().out == ""
 
 
 def test_a_terminal_gets_readable_lines() -> None:
