@@ -40,7 +40,6 @@ EVENTS: dict[str, Event] = {
         "warning", "Acceptance turned a result down; the old memory stands.", ("complaints",)
     ),
     "consolidation.unchanged": Event("info", "Nothing to rewrite: no model was asked.", ("selected",)),
-    "daemon.reloaded": Event("info", "Settings were read again.", ("changed",)),
     "daemon.started": Event("info", "Services run.", ("agents", "provider", "version", "pid", "home")),
     "daemon.stopped": Event("info", "Leases are given back and stores closed.", ("reason",)),
     "job.claimed": Event("debug", "A worker holds a job.", ("watermark",)),
@@ -57,26 +56,23 @@ EVENTS: dict[str, Event] = {
     "job.released": Event("info", "A job was given back at shutdown, claimable at once."),
     "output.pruned": Event("info", "Rows that nothing uses any more were removed.", ("count",)),
     "pass.progressed": Event("info", "A pass over the sessions went on.", ("stage", "done", "total", "note")),
-    "provider.paused": Event("warning", "A provider is left alone for a while.", ("provider", "until", "reason")),
-    "reading.degraded": Event("warning", "Parts of a session were not understood.", ("path", "bad_lines", "unknown")),
-    "recall.refreshed": Event("info", "The summaries that agents read were rewritten.", ("commit", "projects")),
+    "reading.degraded": Event("warning", "Lines of a session were not understood and skipped.", ("bad_lines",)),
+    "recall.refreshed": Event("info", "The summary that agents read was rewritten.", ("commit",)),
     "reply.repaired": Event("info", "A model was asked once more for what it should have said.", ("error",)),
     "request.refused": Event("warning", "The control socket refused a request.", ("error",)),
     "request.settled": Event("debug", "A model answered or refused.", ("provider", "model", "outcome", *OUTCOME)),
     "root.missing": Event("warning", "A folder of a configured agent does not exist.", ("agent", "path")),
     "scan.completed": Event("debug", "The folders were looked through.", ("seen", "opened", "enqueued", "duration_ms")),
-    "scan.failed": Event("error", "The folders could not be looked through.", ("error", "retry_in")),
     "service.crashed": Event(
         "error", "A service met an error that nobody foresaw.", ("error", "error_class", "retry_in")
     ),
     "service.failed": Event("error", "A service stopped on an error and starts again.", ("error", "retry_in")),
-    "session.discovered": Event("debug", "A session was seen for the first time.", ("agent", "thread_id")),
-    "session.excluded": Event("debug", "A session is left out.", ("agent", "thread_id", "reason")),
+    "session.excluded": Event("info", "A session is left out after all: its last word says so.", ("reason",)),
     "session.unreadable": Event("warning", "A session file cannot be read.", ("agent", "path", "error")),
     "storage.paused": Event(
         "warning", "No space or a read-only disk: nothing is spent until it is back.", ("error", "retry_in")
     ),
-    "usage.credited": Event("info", "Citations were counted.", ("count", "thread_id")),
+    "usage.credited": Event("info", "Citations were counted.", ("count",)),
     "watcher.failed": Event("warning", "The watcher failed; scans go on.", ("error", "retry_in", "roots")),
 }
 

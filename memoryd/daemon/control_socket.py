@@ -32,7 +32,7 @@ LONGEST_PATH_BYTES = 103
 async def serve(path: Path, answer: Answer) -> AsyncIterator[None]:
     """Answer requests at `path` (mode 0600) while it lasts; the caller holds the lock, so a file there is old."""
     with _reachable(path) as address:
-        address.unlink(missing_ok=True)  # noqa: ASYNC240 -- one call at start
+        _remove(address)
         old_mask = os.umask(0o177)
         try:
             server = await asyncio.start_unix_server(
@@ -44,7 +44,7 @@ async def serve(path: Path, answer: Answer) -> AsyncIterator[None]:
             yield
         finally:
             server.close()
-            path.unlink(missing_ok=True)
+            _remove(path)
 
 
 async def ask(path: Path, request: Request, on_step: Callable[[dict[str, object]], None]) -> dict[str, object]:
@@ -70,6 +70,10 @@ async def ask(path: Path, request: Request, on_step: Callable[[dict[str, object]
     finally:
         writer.close()
     raise StorageError("the daemon ended before it answered", remedy="look at its log: memoryd status")
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
 
 
 async def _serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> None:

@@ -1,5 +1,6 @@
 """Counts every request in the ledger, before it is sent and after it ended: the model room's reserve and settle."""
 
+from memoryd import logs
 from memoryd.clock import Clock
 from memoryd.config import Limits
 from memoryd.ledger import facts, spend
@@ -7,6 +8,8 @@ from memoryd.ledger.database import Ledger
 from memoryd.ledger.spend import Caps
 from memoryd.llm.codec import Structure
 from memoryd.llm.spend import RequestPlan, RequestResult
+
+log = logs.get()
 
 
 class Spending:
@@ -35,6 +38,7 @@ class Spending:
     async def settle(self, request_id: int, result: RequestResult) -> None:
         """Replace the estimate by what happened; what nobody knows stays at the estimate."""
         usage = result.usage
+        log.debug("request.settled", outcome=result.outcome.value, duration_ms=result.duration_ms)
         await self._ledger.write(
             spend.settle,
             request_id,

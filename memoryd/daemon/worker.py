@@ -280,8 +280,8 @@ class Worker:
         """Give the job back on shutdown: claimable at once, the attempt unspent. Shielded: it must be recorded."""
         try:
             await asyncio.shield(self._context.ledger.write(jobs.release, lease, now=self._context.clock.now()))
-        except LeaseLost:
-            log.debug("job.lease_lost")
+        except LeaseLost as error:
+            log.warning("job.lease_lost", error=str(error))
         else:
             log.info("job.released")
 

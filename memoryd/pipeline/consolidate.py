@@ -65,6 +65,9 @@ async def consolidate(context: Context, lease: Lease) -> Outcome:
         run = await _write(context, lease, evidence)
         context.reached("agent_finished")
         return await _as_objects(context, lease, evidence, run)
+    except ResultRejected as rejection:
+        log.warning("consolidation.rejected", complaints=rejection.complaints)
+        raise
     finally:
         await in_thread(staging.discard, evidence.staged)
 
@@ -84,6 +87,7 @@ async def publish_decided(context: Context) -> None:
         still_ours=context.still_ours,
     )
     await in_thread(context.refresh_recall, decided.commit)
+    log.info("recall.refreshed", commit=decided.commit[:12])
     await context.ledger.write(publications.mark_published, decided.id, now=context.clock.now())
     log.info("consolidation.published", commit=decided.commit[:12])
 

@@ -58,8 +58,8 @@ class Context:
     """The open things and the settings of one running memoryd.
 
     `refresh_recall` is told the accepted commit and rewrites what agents read. `still_ours` raises LeaseLost when
-    another process has the lock. `reached` is called with the name of each point of some consequence as it is passed, so that
-    tests can kill the process there.
+    another process has the lock. `reached` is called with the name of each point of some consequence as it is passed,
+    so that tests can kill the process there.
     """
 
     settings: Settings

@@ -62,8 +62,11 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     ratio = await _learned_ratio(context, model)
     loaded = await in_thread(load_session, context, session, budget_tokens=tokens, bytes_per_token=ratio)
     context.reached("session_loaded")
+    if loaded.bad_lines:
+        log.warning("reading.degraded", bad_lines=loaded.bad_lines)
     if reason := _left_out(context, loaded):
         await context.ledger.write(sessions.set_excluded, session.thread_id, reason)
+        log.info("session.excluded", reason=reason)
         return NothingToRemember(loaded.covered, reason)
     if loaded.evidence.human_messages == 0:
         return NothingToRemember(loaded.covered, "no_human_message")
@@ -219,6 +222,9 @@ async def _learn_ratio(context: Context, model: StageModel, sent: str, answer: A
 
 async def _credit(context: Context, citations: tuple[CitationSeen, ...]) -> None:
     """Count what this session cited; a message counts once, however often a resumed file repeats it."""
+    counted = 0
     for seen in citations:
         if seen.thread_ids:
-            await context.ledger.write(outputs.cite, seen.thread_ids, seen.message_key, context.clock.now())
+            counted += await context.ledger.write(outputs.cite, seen.thread_ids, seen.message_key, context.clock.now())
+    if counted:
+        log.info("usage.credited", count=counted)
