@@ -24,7 +24,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])\s*
 _ABBREVIATION = re.compile(
     r"(?:^|\W)(?:e\.g|i\.e|etc|vs|cf|approx|z\.\s?B|d\.\s?h|bzw|ca|Dr|Mr|Ms|p\.\s?ej)\.$", re.IGNORECASE
 )
-_LONE_VERDICT = re.compile(r"(?:no|nope|nein|non|stop|halt|wait|wrong|falsch|actually)[.!,…]*", re.IGNORECASE)
+_LONE_VERDICT = re.compile(r"(?:(?:no|nope|nein|non|stop|halt|wait|wrong|falsch|actually)\b[.!,…\s]*)+", re.IGNORECASE)
 _SMALL_TALK = re.compile(
     r"(?:hi|hey|hello|hallo|hola|salut|bonjour|servus|moin|yo|good (?:morning|afternoon|evening|night)|guten "
     r"(?:morgen|tag|abend)"
@@ -32,11 +32,11 @@ _SMALL_TALK = re.compile(
     r"|cool|super|ok(?:ay)?|yes|yep"
     r"|no|nope|sure|please|bye|see you|ciao|how are you|what'?s up|sounds good|looks good|lgtm|well done|good "
     r"job|there|again|today"
-    r"|all good|that'?s all|never ?mind|no (?:problem|worries)|you|very much|doing|for now|until tomorrow"
+    r"|all good|that'?s all|never ?mind|no (?:problem|worries)|you|very much|doing|for (?:now|today)|until tomorrow"
     r"|everyone|codex|claude)",
     re.IGNORECASE,
 )
-_WORDS_BETWEEN = re.compile(r"[\s,.!?;:…)(\-–—'’👍🙂😀]+")
+_WORDS_BETWEEN = re.compile(r"[\s,.!?;:…)(\-–—👍🙂😀]+")
 _BOLD = re.compile(r"(?<![\w/*])\*\*(?=[^\s*])([^*]*)(?<=[^\s*])\*\*(?![\w/*])")
 
 
@@ -78,7 +78,7 @@ def sentences(message: str) -> list[str]:
 
 def is_small_talk(sentence: str) -> bool:
     """Whether a sentence is made of greetings, thanks and nods only."""
-    rest = sentence
+    rest = sentence.replace("’", "'")
     while rest := _WORDS_BETWEEN.sub(" ", rest).strip():
         greeting = _SMALL_TALK.match(rest)
         if greeting is None or (greeting.end() < len(rest) and rest[greeting.end()].isalnum()):

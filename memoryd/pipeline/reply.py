@@ -15,7 +15,7 @@ from memoryd.errors import MalformedReply
 MAX_RAW_MEMORY_BYTES: Final = 256 * 1024
 """Far above any honest raw memory; a model in a loop writes more."""
 
-MAX_CANDIDATES: Final = 64
+MAX_CANDIDATES: Final = 512
 """Braces at which an object is looked for in prose: enough for any reply, and a bound on hostile ones."""
 
 STAGE1_SCHEMA: Final[dict[str, object]] = {
@@ -30,7 +30,8 @@ STAGE1_SCHEMA: Final[dict[str, object]] = {
 }
 """The strict JSON schema of FORMATS section 4, as it is sent to a model."""
 
-_THOUGHTS = re.compile(r"\A\s*<(think|thinking)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+# Some servers put the opening tag into the prompt, so that an answer holds only the closing one.
+_THOUGHTS = re.compile(r'\A(?!\s*[{\["`]).*?</think(?:ing)?>', re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
 _REMEDY = "the session is tried again; if it keeps happening, choose a model that keeps to a JSON schema"
 
