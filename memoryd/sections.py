@@ -6,6 +6,7 @@ value, which may be a secret in the wrong place.
 
 import difflib
 import re
+import warnings
 from collections.abc import Iterable
 from contextvars import ContextVar
 from enum import StrEnum
@@ -84,9 +85,13 @@ def _absolute(value: Path) -> Path:
 
 def _pattern(value: str) -> str:
     try:
-        matches_nothing = re.compile(value).search("") is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of nested sets, which Python does not have yet
+            matches_nothing = re.compile(value).search("") is not None
     except re.error as error:
-        raise ValueError(f"is no regular expression: {error.msg}") from None
+        raise ValueError(f"is no regular expression, look at its character {(error.pos or 0) + 1}") from None
+    except (OverflowError, RecursionError):
+        raise ValueError("is no regular expression that can be used: too deep, or a count too large") from None
     if matches_nothing:
         raise ValueError("matches the empty text, so it would redact between all letters")
     return value

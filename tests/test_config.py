@@ -126,6 +126,10 @@ def test_settings_say_where_each_value_came_from(tmp_path: Path) -> None:
     }
 
 
+def test_a_pattern_that_python_warns_about_is_taken_silently(tmp_path: Path) -> None:
+    assert read(tmp_path, 'privacy.patterns = ["[[]x"]').privacy.patterns == ("[[]x",)
+
+
 def test_every_key_can_be_set_by_a_variable(tmp_path: Path) -> None:
     settings = read(
         tmp_path,
@@ -275,7 +279,8 @@ def test_an_unknown_key_inside_a_variable_is_refused_with_its_name(tmp_path: Pat
         ('sources.roots.codx = ["/x"]', "sources.roots.codx is no agent that memoryd knows"),
         ('sources.roots.codex = ["relative"]', "sources.roots.codex must be an absolute path, or begin with ~/"),
         ('sources.exclude_cwd = [""]', "sources.exclude_cwd must not be empty"),
-        ('privacy.patterns = ["("]', "privacy.patterns is no regular expression: "),
+        ('privacy.patterns = ["("]', "privacy.patterns is no regular expression, look at its character 1"),
+        ('privacy.patterns = ["x{99999999999}"]', "privacy.patterns is no regular expression that can be used"),
         ('privacy.patterns = ["x*"]', "privacy.patterns matches the empty text"),
         ('privacy.private_tags = ["<private>"]', "privacy.private_tags must be the name of a tag, without < and >"),
         ('providers.Local.kind = "offline"', "providers.Local must be a name of lower-case letters"),
