@@ -98,10 +98,11 @@ class CodexReader:
         return Reading(lambda reading: read_items(source, reading), source.close)
 
     def _open(self, path: Path) -> SessionBytes:
+        plain = path.with_name(path.name.removesuffix(COMPRESSED_SUFFIX))
         for attempt in range(OPEN_TRIES):
             if attempt:
                 self._pause(OPEN_PAUSE_SECONDS)
-            for candidate in (path, _twin(path)):
+            for candidate in (plain, plain.with_name(plain.name + COMPRESSED_SUFFIX)):
                 try:
                     return SessionBytes(candidate)
                 except SessionVanished:
@@ -158,12 +159,6 @@ def _files(folder: Path, levels: int) -> Iterator["os.DirEntry[str]"]:
             yield from _files(Path(entry.path), levels - 1)
         else:
             yield entry
-
-
-def _twin(path: Path) -> Path:
-    if path.name.endswith(COMPRESSED_SUFFIX):
-        return path.with_name(path.name.removesuffix(COMPRESSED_SUFFIX))
-    return path.with_name(path.name + COMPRESSED_SUFFIX)
 
 
 def _id_in_name(path: Path) -> str | None:

@@ -46,7 +46,10 @@ def as_list(raw: Raw | None) -> list[Raw]:
 
 
 def as_text(raw: Raw | None) -> str | None:
-    """Return a string, at most MAX_TEXT_BYTES of it; None for anything else. Broken characters become U+FFFD."""
+    """Return a string, at most MAX_TEXT_BYTES of it; None for anything else.
+
+    Bytes that are no UTF-8 become U+FFFD, lone surrogates `?`.
+    """
     if not raw or not is_text(raw):
         return None
     if len(raw) > MAX_TEXT_BYTES:

@@ -59,9 +59,9 @@ def test_the_latest_snapshot_of_the_limit_codex_is_preferred() -> None:
         return RateLimits(at, limit_id, (), "x")
 
     latest = LatestLimits()
-    assert latest.best is None
-    latest.see(snapshot(1, None))
-    assert latest.best == snapshot(1, None)
-    for seen in (snapshot(2, "codex"), snapshot(3, "codex"), None, snapshot(4, "codex_other")):
+    best = [latest.best]
+    for seen in (snapshot(1, None), snapshot(2, "codex"), snapshot(3, "codex"), None, snapshot(4, "codex_other")):
         latest.see(seen)
-    assert latest.best == snapshot(3, "codex")
+        best.append(latest.best)
+    preferred = snapshot(3, "codex")
+    assert best == [None, snapshot(1, None), snapshot(2, "codex"), preferred, preferred, preferred]

@@ -6,7 +6,7 @@ import re
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -193,14 +193,15 @@ def _last_time(content: bytes) -> float:
 
 def _shifted(content: bytes, seconds: int) -> bytes:
     delta = timedelta(seconds=seconds)
+    last = datetime.fromtimestamp(_last_time(content), UTC)
+    days = (last + delta).date() - last.date()  # a lone date has no time of day: it moves as the session's end does
 
     def instant(match: re.Match[bytes]) -> bytes:
         moment = datetime.fromisoformat(match.group().decode()) + delta
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z").encode()
 
     def day(match: re.Match[bytes]) -> bytes:
-        moment = datetime.fromisoformat(match.group(2).decode()) + delta
-        return match.group(1) + moment.date().isoformat().encode()
+        return match.group(1) + (date.fromisoformat(match.group(2).decode()) + days).isoformat().encode()
 
     content = _ISO.sub(instant, content)
     content = _EPOCH.sub(lambda match: match.group(1) + str(int(match.group(2)) + seconds).encode(), content)
