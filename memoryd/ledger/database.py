@@ -7,7 +7,6 @@ connection's own thread, so that no task can be cancelled inside it and no two t
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar, cast
@@ -15,7 +14,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar, cast
 import aiosqlite
 
 from memoryd.clock import Clock
-from memoryd.errors import StorageError
+from memoryd.errors import MemorydError, StorageError
 from memoryd.ledger import migrations, mounts, opening, queries
 from memoryd.ledger.migrations import Migration
 from memoryd.ledger.translate import translated
@@ -62,18 +61,27 @@ class Ledger:
         """
         steps = migrations.shipped() if steps is None else steps
         warning: str | None = None
+        failure: MemorydError | None = None
 
         def connect() -> sqlite3.Connection:
-            nonlocal warning
-            with translated(path, "open"):
-                if read_only:
-                    return opening.open_reader(path, steps=steps)
-                table = mounts.read_mounts() if mountinfo is None else mountinfo
-                conn, warning = opening.open_writer(path, steps=steps, mountinfo=table, now=clock.now())
-                return conn
+            nonlocal warning, failure
+            try:
+                with translated(path, "open"):
+                    if read_only:
+                        return opening.open_reader(path, steps=steps)
+                    table = mounts.read_mounts() if mountinfo is None else mountinfo
+                    conn, warning = opening.open_writer(path, steps=steps, mountinfo=table, now=clock.now())
+                    return conn
+            except MemorydError as error:
+                # A connector that raises leaves aiosqlite's thread behind to speak to a loop that may be closed by then.
+                failure = error
+                return sqlite3.connect(":memory:")
 
         connection = aiosqlite.Connection(connect, iter_chunk_size=64)
         await _start(connection)
+        if failure is not None:
+            await connection.close()
+            raise failure
         ledger = cls(path, connection._conn, connection, writable=not read_only)  # noqa: SLF001 - see _run
         ledger.warning = warning
         return ledger
@@ -131,9 +139,8 @@ async def _start(connection: aiosqlite.Connection) -> None:
     try:
         await asyncio.shield(starting)
     except asyncio.CancelledError:
-        with suppress(StorageError):
-            await starting
-            await connection.close()
+        await starting
+        await connection.close()
         raise
 
 

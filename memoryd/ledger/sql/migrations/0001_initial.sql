@@ -47,13 +47,13 @@ CREATE TABLE jobs (
   CHECK (epoch >= 0 AND crash_count >= 0 AND retry_remaining >= 0),
   CHECK ((status = 'running') = (ownership_token IS NOT NULL)),
   CHECK ((status = 'running') = (lease_until IS NOT NULL)),
-  CHECK (status <> 'running' OR (worker_id IS NOT NULL AND started_at IS NOT NULL AND lease_seconds > 0)),
+  CHECK (status <> 'running' OR (worker_id IS NOT NULL AND started_at IS NOT NULL AND coalesce(lease_seconds, 0) > 0)),
   CHECK (status <> 'running' OR ready_at = lease_until),
   CHECK ((ready_at IS NULL) = (status IN ('done', 'error'))),
   CHECK (retry_at IS NULL OR (status = 'pending' AND retry_at = ready_at AND wait_reason IS NOT NULL)),
   CHECK (wait_reason IS NULL OR status = 'pending'),
   CHECK (status NOT IN ('pending', 'running') OR retry_remaining > 0),
-  CHECK (status <> 'done' OR last_success_watermark = input_watermark),
+  CHECK (status <> 'done' OR last_success_watermark IS input_watermark),
   CHECK (status <> 'error' OR (last_error IS NOT NULL AND retry_remaining = 0))
 ) STRICT;
 
