@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from memoryd.ledger import outputs, sessions
 from memoryd.ledger.enqueueing import enqueue_consolidation, enqueue_stage1
@@ -25,12 +26,19 @@ def record(
     withdrawn = False
     for sighting in sightings:
         before = sessions.get_exact(conn, sighting.thread_id)
-        after = sessions.upsert(conn, sighting, now)
+        after = sessions.upsert(conn, _untouched(sighting, before), now)
         reconsider(conn, after, judge)
         changed = before is not None and before.remembers != after.remembers
         withdrawn = withdrawn or (changed and outputs.get(conn, sighting.thread_id) is not None)
     if withdrawn:
         enqueue_consolidation(conn, now=now, timing=timing, max_attempts=max_attempts, reason="memory_mode")
+
+
+def _untouched(sighting: Sighting, before: SessionRow | None) -> Sighting:
+    """Where a format has no times, the same bytes are the same session, whatever the file's time says (I4)."""
+    if sighting.timed or before is None or before.record_bytes != sighting.record_bytes:
+        return sighting
+    return replace(sighting, updated_at=before.updated_at)
 
 
 def reconsider(conn: sqlite3.Connection, row: SessionRow, judge: Judge) -> bool:

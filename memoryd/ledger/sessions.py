@@ -32,7 +32,10 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What one look at a session's file showed; `read_error` says why a part of it is missing."""
+    """What one look at a session's file showed; `read_error` says why a part of it is missing.
+
+    `timed` False: the format has no times, and `updated_at` is the file's, which a touch changes.
+    """
 
     thread_id: str
     agent: str
@@ -49,6 +52,7 @@ class Sighting:
     record_bytes: int
     memory_mode: str = "enabled"
     read_error: str | None = None
+    timed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

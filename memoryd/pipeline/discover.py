@@ -205,6 +205,7 @@ def look_at(agent: Agent, file: SessionFile) -> Sighting:
         updated_at=tail.last_record_at,
         record_bytes=tail.record_bytes,
         memory_mode=(tail.memory_mode or head.memory_mode).value,
+        timed=tail.timed,
     )
 
 

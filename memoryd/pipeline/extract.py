@@ -4,6 +4,7 @@ load the session -> gather its evidence (dropped, redacted, budgeted) -> ask -> 
 is written by whoever runs the job, in the same transaction that ends it.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -88,7 +89,7 @@ def load_session(context: Context, session: SessionRow, *, budget_tokens: int, b
             f"the session {session.thread_id} belongs to {session.agent}, which is not configured",
             remedy=f"add {session.agent!r} to sources.agents",
         )
-    return load(
+    loaded = load(
         context.agents[session.agent].reader,
         file_of(session.agent, Path(session.path)),
         settings=context.settings,
@@ -97,6 +98,10 @@ def load_session(context: Context, session: SessionRow, *, budget_tokens: int, b
         budget_tokens=budget_tokens,
         bytes_per_token=bytes_per_token,
     )
+    if loaded.timed or loaded.covered.record_bytes != session.record_bytes:
+        return loaded
+    # Without times in the format the same bytes are what discovery saw, though the file was touched since.
+    return replace(loaded, covered=replace(loaded.covered, updated_at=session.updated_at))
 
 
 def input_budget(max_input_tokens: int | None, context_window: int | None) -> int:

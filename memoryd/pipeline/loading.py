@@ -15,10 +15,14 @@ from memoryd.sources.reader import SessionReader
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A session read for extraction: its evidence, what of the file that covers, and what the file said besides."""
+    """A session read for extraction: its evidence, what of the file that covers, and what the file said besides.
+
+    `timed` False: the format has no times, and `covered.updated_at` is the file's.
+    """
 
     evidence: Evidence
     covered: Covered
+    timed: bool
     citations: tuple[CitationSeen, ...]
     memory_mode: MemoryMode | None
     bad_lines: int
@@ -64,6 +68,7 @@ def load(
         return Loaded(
             evidence=evidence,
             covered=Covered(updated_at=reading.last_record_at, record_bytes=reading.record_bytes),
+            timed=reading.timed,
             citations=tuple(reading.citations),
             memory_mode=reading.memory_mode,
             bad_lines=reading.bad_lines,
