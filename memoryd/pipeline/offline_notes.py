@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memoryd.pipeline.offline_text import clip, is_quotable, one_line
+from memoryd.pipeline.offline_text import clip, is_quotable, plain
 from memoryd.workspace.files import translated
 
 MAX_LINES: Final = 40
@@ -33,7 +33,7 @@ def read_notes(work: Path, *, cwds: Collection[str]) -> list[Note]:
     """
     folder = work / "extensions" / "ad_hoc" / "notes"
     with translated("read", folder):
-        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        files = sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
         files = [path for path in files if _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink()]
         texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
     return [Note(lines, _directory(text, cwds)) for text in texts if (lines := _statements(text))]
@@ -51,7 +51,7 @@ def _statements(text: str) -> tuple[str, ...]:
             open_paragraph = True
         else:
             statements[-1] += " " + line
-    tidy = (clip(one_line(statement), MAX_LINE_CHARS) for statement in statements)
+    tidy = (clip(plain(statement), MAX_LINE_CHARS) for statement in statements)
     return tuple(statement for statement in tidy if is_quotable(statement))[:MAX_LINES]
 
 

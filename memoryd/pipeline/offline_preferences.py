@@ -6,6 +6,7 @@ from typing import Final
 
 from memoryd.pipeline.offline_commands import command_line, is_probe
 from memoryd.pipeline.offline_cues import Voice, classify, default_of
+from memoryd.pipeline.offline_files import edited_paths, is_edit
 from memoryd.pipeline.offline_subjects import replaces
 from memoryd.pipeline.offline_text import as_code, clip, is_quotable, one_line, sentences
 from memoryd.sources.items import Item, ItemKind
@@ -13,6 +14,7 @@ from memoryd.sources.items import Item, ItemKind
 MAX_PREFERENCES: Final = 30
 """More in one session are a pasted document; the latest count."""
 MAX_SITUATION_CHARS: Final = 160
+MAX_SITUATION_PATHS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,9 @@ def _messages(items: Sequence[Item], cwd: str | None) -> Iterator[list[Preferenc
 
 def _deed(item: Item) -> str:
     """Name what the agent did, in its own words, as something a person may answer."""
+    if item.kind is ItemKind.TOOL_CALL and is_edit(item):
+        paths = edited_paths((item,))[:MAX_SITUATION_PATHS]
+        return f"the agent had changed {', '.join(map(as_code, paths))}" if paths else ""
     if item.kind is ItemKind.TOOL_CALL:
         command = command_line(item.text)
         return (

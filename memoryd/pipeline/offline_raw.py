@@ -9,7 +9,7 @@ from typing import Final
 
 from memoryd.pipeline.offline_cues import Voice
 from memoryd.pipeline.offline_preferences import Preference, Quote
-from memoryd.pipeline.offline_text import one_line
+from memoryd.pipeline.offline_text import is_quotable, one_line, plain
 
 LAST_ANSWER: Final = "the agent's last answer: "
 
@@ -101,22 +101,22 @@ def parse_lesson(raw_memory: str) -> Lesson:
         if line.strip() in _SUBSECTIONS:
             label = line.strip()
         elif (bullet := line.strip()).startswith("- ") and label:
-            bullets[label].append(one_line(bullet[2:]))
+            bullets[label].append(plain(bullet[2:]))
         elif task := _TASK.match(line):
-            fields.setdefault("task", task[1])
+            fields.setdefault("task", plain(task[1]))
             label = ""
         elif field := _FIELD.match(line.strip()):
-            fields.setdefault(field[1], field[2].strip())
-    signals = [(bullet, parse_signal(bullet)) for bullet in bullets[PREFERENCES] if bullet]
+            fields.setdefault(field[1], plain(field[2]))
+    signals = [(bullet, parse_signal(bullet)) for bullet in bullets[PREFERENCES] if is_quotable(bullet)]
     return Lesson(
-        task=one_line(fields.get("task") or fields.get("description") or ""),
+        task=fields.get("task") or fields.get("description") or "",
         task_group=fields.get("task_group", ""),
         outcome=fields.get("task_outcome") or "uncertain",
         cwd=fields.get("cwd", ""),
-        keywords=tuple(word for word in (one_line(part) for part in fields.get("keywords", "").split(",")) if word),
+        keywords=tuple(word for word in (part.strip() for part in fields.get("keywords", "").split(",")) if word),
         preferences=tuple(signal for _, signal in signals if signal),
         remarks=tuple(bullet for bullet, signal in signals if signal is None),
-        knowledge=tuple(bullet for bullet in bullets[KNOWLEDGE] if bullet),
-        failures=tuple(bullet for bullet in bullets[FAILURES] if bullet),
-        references=tuple(bullet for bullet in bullets[REFERENCES] if bullet),
+        knowledge=tuple(bullet for bullet in bullets[KNOWLEDGE] if is_quotable(bullet)),
+        failures=tuple(bullet for bullet in bullets[FAILURES] if is_quotable(bullet)),
+        references=tuple(bullet for bullet in bullets[REFERENCES] if is_quotable(bullet)),
     )

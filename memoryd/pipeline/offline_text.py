@@ -8,6 +8,8 @@ import re
 import unicodedata
 from typing import Final
 
+from memoryd.workspace.checks_text import is_omission
+
 MAX_SENTENCE_CHARS: Final = 400
 """Longer "sentences" are pasted logs, not something a person said."""
 
@@ -45,9 +47,17 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def plain(text: str) -> str:
+    """Return one line without bold: emphasis is mark-up, not words."""
+    return one_line(_BOLD.sub(r"\1", text))
+
+
 def is_quotable(text: str) -> bool:
-    """Whether `text` can stand in a line of a memory file: no control, no surrogate, no bold, not blank."""
-    if not text.strip() or _BOLD.search(text):
+    """Whether `text` can stand in a line of a memory file: not blank, no control, no surrogate, no bold.
+
+    Nor may it read like a mark for text that was left out, which acceptance takes for a loss.
+    """
+    if not text.strip() or _BOLD.search(text) or is_omission(text):
         return False
     return text.isprintable() or not any(unicodedata.category(char) in UNQUOTABLE for char in text)
 

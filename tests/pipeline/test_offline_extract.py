@@ -210,7 +210,8 @@ STEPS = st.one_of(
 SESSIONS = st.lists(STEPS, max_size=14).map(lambda steps: [item for step in steps for item in step])
 
 LABELS = re.compile(
-    r"when working(?: in \S+)?, the user |when the agent had run |when the agent had said |, the user |first "
+    r"when working(?: in \S+)?, the user |when the agent had run |when the agent had said |when the agent had "
+    r"changed |, the user |first "
     r"|(?:said|asked|corrected): "
     r"|, later | -> | failed with exit code -?\d+|, \d+ times|; no similar command worked later in the session"
     r"|; |after "
@@ -259,7 +260,7 @@ def test_every_bullet_is_evidence_once_its_labels_are_gone(items: list[Item]) ->
     for line in (reply.raw_memory + reply.rollout_summary).splitlines():
         if line.startswith("- "):
             for piece in LABELS.split(line[2:]):
-                assert piece.strip(' `"()') in evidence, line
+                assert piece.strip(' `"(),') in evidence, line
 
 
 @given(SESSIONS)
