@@ -91,6 +91,7 @@ class Discovery:
         changed = await in_thread(self._changed_files, agent, report)
         for batch in _batches(changed, BATCH):
             looks = await in_thread(self._look_at_all, agent, batch, report)
+            unreadable = [look for look in looks if isinstance(look, _Unreadable)]
             await context.ledger.write(
                 discovery.record,
                 [look for look in looks if isinstance(look, Sighting)],
@@ -99,11 +100,11 @@ class Discovery:
                 timing=ConsolidateTiming(settings.consolidate.debounce, settings.consolidate.min_interval),
                 max_attempts=settings.ledger.max_attempts,
             )
-            unreadable = [look for look in looks if isinstance(look, _Unreadable)]
             if unreadable:
                 await context.ledger.write(_remember_unreadable, unreadable, now=context.clock.now())
             assert self._known is not None
-            self._known.update({str(file.path): (file.size, file.mtime_ns) for file in batch})
+            # What vanished meanwhile is not known: should it come back as it was, it is looked at.
+            self._known.update({look.path: (look.size, look.mtime_ns) for look in looks})
 
     def _judge(self, row: SessionRow) -> str | None:
         return exclusion_of_row(self._context, row)
@@ -132,7 +133,7 @@ class Discovery:
             except SourceError as error:
                 report.unreadable += 1
                 log.warning("session.unreadable", agent=file.agent, path=str(file.path), error=str(error))
-                looks.append(_Unreadable(file, str(error)))
+                looks.append(_Unreadable(str(file.path), file.size, file.mtime_ns, str(error)))
         return looks
 
     async def _enqueue(self, when: Window, report: ScanReport, only: str | None) -> None:
@@ -213,7 +214,9 @@ def look_at(agent: Agent, file: SessionFile) -> Sighting:
 class _Unreadable:
     """A file that is no session; kept so that it is counted, explained, and not opened again until it changes."""
 
-    file: SessionFile
+    path: str
+    size: int
+    mtime_ns: int
     problem: str
 
 
@@ -221,9 +224,9 @@ def _remember_unreadable(conn: Connection, files: Sequence[_Unreadable], *, now:
     for unreadable in files:
         sessions.remember_file(
             conn,
-            path=str(unreadable.file.path),
-            size=unreadable.file.size,
-            mtime_ns=unreadable.file.mtime_ns,
+            path=unreadable.path,
+            size=unreadable.size,
+            mtime_ns=unreadable.mtime_ns,
             now=now,
             problem=unreadable.problem,
         )
