@@ -204,9 +204,23 @@ class Repository:
         return text
 
     def read(self, commit: str, path: str) -> bytes | None:
-        """Return a file as it is in a commit, None where it has none."""
-        blob = self.run("rev-parse", "--verify", "--quiet", f"{commit}:{path}", accepts=(0, 1, 128))
-        return self.run("cat-file", "blob", blob.decode().strip()) if blob else None
+        """Return a file as it is in a commit or tree, None where it has none."""
+        return self.read_all(commit, [path]).get(path)
+
+    def read_all(self, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
+        """Return those of the files that a commit or tree has; names with a line break are in no tree of ours."""
+        asked = "".join(f"{commit}:{path}\n" for path in paths)
+        answer = self.run("cat-file", "--batch", stdin=asked.encode()) if paths else b""
+        found, start = {}, 0
+        for path in paths:
+            end = answer.index(b"\n", start)
+            words = answer[start:end].rsplit(b" ", 2)
+            start = end + 1
+            if words[-2:-1] == [b"blob"]:
+                size = int(words[-1])
+                found[path] = answer[start : start + size]
+                start += size + 1
+        return found
 
     def merge(self, base: bytes, ours: bytes, theirs: bytes, *, scratch: Path) -> bytes | None:
         """Merge three versions of a text; where both sides changed the same lines `ours` stands. None: not text.

@@ -324,6 +324,8 @@ class _Parser:
                 "(or [verified], [inferred]), or with [ad-hoc note]",
                 bullet.line,
             )
+        if not bullet.text:
+            self._complain("a bullet without a text", bullet.line)
         for number in bullet.task_refs:
             if number not in numbers:
                 self._complain(f"a bullet that cites [Task {number}], which its group does not have", bullet.line)

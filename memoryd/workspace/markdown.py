@@ -36,4 +36,5 @@ def is_other_bullet(line: str) -> bool:
 
 def is_placeholder(title: str) -> bool:
     """Say whether a heading's text is empty or was left as the template has it."""
-    return all(_TEMPLATE_PART.fullmatch(part.strip()) for part in re.split(r"[/,]", title) if part.strip())
+    parts = [part.strip() for part in re.split(r"[/,]", title) if part.strip()]
+    return bool(_TEMPLATE_PART.fullmatch(title.strip())) or all(_TEMPLATE_PART.fullmatch(part) for part in parts)

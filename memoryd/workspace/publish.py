@@ -85,10 +85,14 @@ class _Publication:
         self.base = base or repo.tree_of(None)
         self.reached, self.still_ours = reached, still_ours
         self.kept: list[str] = []
+        self.old: dict[str, bytes] = {}
+        self.new: dict[str, bytes] = {}
 
     def place(self) -> Placement:
         """Write evidence and skills, then the two files that agents read, then delete."""
         changes = self.repo.changes(self.repo.tree_of(self.base), self.repo.tree_of(self.commit))
+        paths = list(dict.fromkeys([*(change.path for change in changes), *ALWAYS_THERE]))
+        self.old, self.new = self.repo.read_all(self.base, paths), self.repo.read_all(self.commit, paths)
         wanted = [change.path for change in changes if change.status is not Status.DELETED]
         ordinary = [path for path in wanted if path not in ALWAYS_THERE]
         written = [path for path in (*ordinary, *ALWAYS_THERE) if self._write(path)]
@@ -101,10 +105,9 @@ class _Publication:
 
         A person who saves between our look and our rename makes us look again, so that no text of theirs is lost.
         """
-        theirs = self.repo.read(self.commit, path)
+        theirs, base = self.new.get(path), self.old.get(path)
         if theirs is None:
             return False
-        base = self.repo.read(self.base, path)
         for _ in range(_MAX_RACES):
             live = look(self.home.memories, path)
             merged = self._merged(path, live, base, theirs)
@@ -159,7 +162,7 @@ class _Publication:
         if live.is_free:
             return False
         is_evidence = path.startswith(f"{ROLLOUT_SUMMARIES}/") and live.is_file
-        if not is_evidence and (not live.is_file or live.data != self.repo.read(self.base, path)):
+        if not is_evidence and (not live.is_file or live.data != self.old.get(path)):
             self.kept.append(path)
             return False
         self.reached(f"before_delete:{path}")

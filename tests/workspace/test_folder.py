@@ -11,7 +11,9 @@ from tests.workspace.factories import write_files
 
 def test_text_files_are_inputs_and_everything_else_is_named_with_its_reason(tmp_path: Path) -> None:
     write_files(tmp_path, {"MEMORY.md": "é\r\n", "skills/x/SKILL.md": "s", ".git/HEAD": "x", ".gitignore": "*"})
-    write_files(tmp_path, {"a.md~": "", "#a.md#": "", "x.swp": "", "nested/.git/HEAD": "", "nested/a.md": "", ".h/a": ""})
+    write_files(
+        tmp_path, {"a.md~": "", "#a.md#": "", "x.swp": "", "nested/.git/HEAD": "", "nested/a.md": "", ".h/a": ""}
+    )
     (tmp_path / "big.md").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     (tmp_path / "exact.md").write_bytes(b"x" * MAX_FILE_BYTES)
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\x00")
@@ -71,6 +73,6 @@ def test_a_full_or_read_only_disk_is_told_apart_from_other_failures(tmp_path: Pa
     for number in (28, 30):
         with pytest.raises(DiskFull), translated("write", tmp_path):
             raise OSError(number, "no room")
-    with pytest.raises(StorageError, match="cannot write .*denied") as caught, translated("write", tmp_path):
+    with pytest.raises(StorageError, match=r"cannot write .*denied") as caught, translated("write", tmp_path):
         raise OSError(13, "denied")
     assert not isinstance(caught.value, DiskFull)

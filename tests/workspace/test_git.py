@@ -25,7 +25,7 @@ def a_program(folder: Path, script: str) -> dict[str, str]:
 
 def test_without_git_the_error_says_how_to_get_it(home: Home, tmp_path: Path) -> None:
     repo = Repository(home.git_dir, home.memories, environ={"PATH": str(tmp_path)})
-    with pytest.raises(GitMissing, match="no git program on PATH.*install git"):
+    with pytest.raises(GitMissing, match=r"no git program on PATH.*install git"):
         ensure(repo)
 
 
@@ -43,7 +43,7 @@ def test_a_full_disk_is_told_apart_from_a_refusal(home: Home, tmp_path: Path) ->
 
 def test_a_refusal_names_the_command_and_the_reason(repo: Repository) -> None:
     ensure(repo)
-    with pytest.raises(GitError, match="git rev-parse in the memory folder failed: .*doctor"):
+    with pytest.raises(GitError, match=r"git rev-parse in the memory folder failed: .*doctor"):
         repo.tree_of("no-such-commit")
 
 

@@ -33,9 +33,7 @@ def test_a_new_repository_is_private_and_names_its_branch(repo: Repository, home
     assert repo.head() is None
 
 
-def test_accepting_moves_both_refs_and_leaves_a_clean_status(
-    repo: Repository, home: Home, accepted: str
-) -> None:
+def test_accepting_moves_both_refs_and_leaves_a_clean_status(repo: Repository, home: Home, accepted: str) -> None:
     assert (repo.accepted(), repo.head()) == (accepted, accepted)
     write_files(home.memories, {"MEMORY.md": "text\n"})
     assert git(home.memories, "status", "--porcelain") == ""
@@ -64,9 +62,7 @@ def test_a_commit_that_a_person_made_meanwhile_is_kept_under_a_ref(
     assert repo.resolve(f"refs/memoryd/kept/{mine}") == mine
 
 
-def test_accepting_again_does_not_take_a_persons_later_commit_away(
-    repo: Repository, home: Home, accepted: str
-) -> None:
+def test_accepting_again_does_not_take_a_persons_later_commit_away(repo: Repository, home: Home, accepted: str) -> None:
     write_files(home.memories, {"MEMORY.md": "mine\n"})
     git(home.memories, "commit", "-qam", "mine")
     mine = repo.head()
@@ -98,9 +94,7 @@ def test_a_broken_repository_is_built_anew_with_its_history(
     assert repo.read(accepted, "MEMORY.md") == b"text\n"
 
 
-def test_a_repository_whose_accepted_ref_was_torn_is_built_anew(
-    repo: Repository, home: Home, accepted: str
-) -> None:
+def test_a_repository_whose_accepted_ref_was_torn_is_built_anew(repo: Repository, home: Home, accepted: str) -> None:
     (home.git_dir / "refs/memoryd/accepted").write_bytes(b"")
     assert ensure(repo) is not None
     assert (repo.accepted(), repo.head()) == (None, accepted)
