@@ -23,6 +23,8 @@ from memoryd.daemon.passes import Progress, as_json, run_pass
 from memoryd.errors import UsageError
 from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE, Home
 
+PREFIX = "memoryd-demo-"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take the options of `demo`."""
@@ -95,7 +97,7 @@ def _throw_away(named: Path | None, *, keep: bool) -> Iterator[Path]:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         yield home
         return
-    home = Path(tempfile.mkdtemp(prefix="memoryd-demo-"))
+    home = Path(tempfile.mkdtemp(prefix=PREFIX))
     try:
         yield home
     finally:
@@ -112,24 +114,37 @@ def _greeting(settings: Settings, environ: Mapping[str, str], *, mine: bool) -> 
 
 def _story(home: Path, result: Mapping[str, object], *, keep: bool) -> list[str]:
     """Tell what was done, show the summary, and say where everything lies."""
-    house = Home(home)
     told = ["", *summary_lines(result), ""]
     summary = _read(home, SUMMARY_FILE)
     if summary:
         told += [f"--- {SUMMARY_FILE} " + "-" * 40, summary.rstrip(), "-" * 60, ""]
     else:
         told += ["No memory was written.", ""]
-    if not keep and home.name.startswith("memoryd-demo-"):
-        return [*told, "The throw-away home is gone again; `memoryd demo --keep` keeps it for a look around."]
+    return [*told, *_where(home, kept=keep or not home.name.startswith(PREFIX))]
+
+
+def _where(home: Path, *, kept: bool) -> list[str]:
+    """Say where everything lies, or lay."""
+    house = Home(home)
+    places = {
+        house.memories / SUMMARY_FILE: "what an agent is given at the start of a session (shown above)",
+        house.memories / MEMORY_FILE: "the handbook, which agents search",
+        house.memories / "rollout_summaries": "one summary a session",
+        house.memories / ".git": "every change and its reason (git log)",
+        house.ledger_file: "jobs, and what each session taught (SQLite)",
+    }
+    width = max(len(str(path.relative_to(home))) for path in places)
+    told = [f"{'Everything lies' if kept else 'Everything lay'} in {home}:"]
+    told += [f"  {path.relative_to(home)!s:<{width}}  {meaning}" for path, meaning in places.items()]
+    if kept:
+        return [
+            *told,
+            "Remove that folder to remove everything. Your own memory would lie in ~/.memoryd: `memoryd init`",
+        ]
     return [
         *told,
-        f"Everything lies in {home}:",
-        f"  {house.memories / MEMORY_FILE}   the handbook, searched by agents",
-        f"  {house.memories / SUMMARY_FILE}   what an agent is given at the start of a session",
-        f"  {house.memories / 'rollout_summaries'}/   one summary a session",
-        f"  git -C {house.memories} log   every change, with its reason",
-        f"  {house.ledger_file}   jobs and what each session taught (SQLite)",
-        "Remove that folder to remove everything.",
+        "That folder is gone again; `memoryd demo --keep` leaves it for a look around.",
+        "Your own memory would lie in ~/.memoryd in the same way: `memoryd init`, then `memoryd sync`.",
     ]
 
 
