@@ -96,7 +96,7 @@ CUES: Final[tuple[Cue, ...]] = (
     _cue(
         "no, it is ...",
         r"^(?:no|nope|wrong)\s*[,.:;!–—-]+\s*(?:the|our|my|it|that|this)\b.{1,80}\b(?:is|are|lives|belongs|goes"
-        r"|runs|means|comes)\b",
+        r"|runs|means|comes|must|should|may|cannot|can't|has to|needs to)\b",
         Voice.CORRECTED,
     ),
     _cue(

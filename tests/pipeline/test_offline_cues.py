@@ -19,6 +19,7 @@ PREFERENCES = [
     ("No, use httpx.", CORRECTED),
     ("No. We deploy with make release, never with docker push.", CORRECTED),
     ("No, the staging bucket is called orders-stage-eu.", CORRECTED),
+    ("No, the parser must not know the lexer.", CORRECTED),
     ("Actually, let's go with zod for validation.", CORRECTED),
     ("Stop adding comments that repeat the code.", CORRECTED),
     ("Don't add new dependencies without asking.", CORRECTED),

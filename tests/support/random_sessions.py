@@ -43,7 +43,10 @@ ANSWERS: Final = ("The {thing} now fits the {other}.", "The {other} has its {thi
 WORDS: Final = tuple(
     f"{first}{second}"
     for first in ("amber", "birch", "cobalt", "dusty", "ember", "fjord", "glade", "hazel")
-    for second in ("gate", "ledger", "parser", "queue", "schema", "socket", "table", "widget")
+    for second in (
+        *("gate", "ledger", "parser", "queue", "schema", "socket", "table", "widget"),
+        *("anchor", "buffer", "cursor", "driver", "engine", "folder", "graph", "hook"),
+    )
 )
 TOOLS: Final = ("pytest", "cargo test", "go test", "npm test", "make check", "mix test")
 DAY_SECONDS: Final = 86_400
