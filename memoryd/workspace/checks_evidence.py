@@ -12,7 +12,7 @@ from memoryd.workspace.comparison import (
 )
 from memoryd.workspace.handbook import Section
 from memoryd.workspace.layout import MEMORY_FILE
-from memoryd.workspace.summary import reaches
+from memoryd.workspace.summary import index_of
 
 
 def named_summaries_exist(compared: Comparison) -> list[str]:
@@ -59,17 +59,17 @@ def handbook_keeps_its_substance(compared: Comparison) -> list[str]:
 
 def every_group_is_reached(compared: Comparison) -> list[str]:
     """Each task group must be found from the summary: by a topic of its title or a scope of its cwd."""
+    old_index, index = index_of(compared.old_summary), index_of(compared.summary)
     unreached_before = {
         group.title.casefold()
         for group in compared.old_handbook.groups
-        if not reaches(compared.old_summary, title=group.title, cwd=group.cwd)
+        if not old_index.reaches(title=group.title, cwd=group.cwd)
     }
     return [
         f"{MEMORY_FILE} line {group.line}: the task group `{excerpt(group.title)}` cannot be reached from the summary; "
         f"give it a topic of exactly that name, or a `### {group.cwd or '<its cwd>'}`"
         for group in compared.handbook.groups
-        if group.title.casefold() not in unreached_before
-        and not reaches(compared.summary, title=group.title, cwd=group.cwd)
+        if group.title.casefold() not in unreached_before and not index.reaches(title=group.title, cwd=group.cwd)
     ]
 
 

@@ -11,6 +11,8 @@ from memoryd.workspace.markdown import Problem, form_problem, is_other_bullet
 VERSION_LINE: Final = "v1"
 OLDER_TOPICS: Final = "Older Memory Topics"
 MAX_PROFILE_WORDS: Final = 350
+_MAX_COLONS: Final = 16
+"""How many `: ` of a row are looked at for the end of its title."""
 
 
 class Part(StrEnum):
@@ -82,21 +84,34 @@ def profile_words(summary: Summary) -> int:
     return sum(len(line.split()) for line in summary.profile)
 
 
-def reaches(summary: Summary, *, title: str, cwd: str | None) -> bool:
-    """Say whether a task group can be found from the index: a topic is its title, or a scope is its cwd; case aside."""
-    scopes = [scope.name for scope in summary.scopes] + [scope.name for scope in summary.older]
-    if cwd is not None and cwd.casefold() in (name.casefold() for name in scopes):
-        return True
-    recent = [topic for scope in summary.scopes for day in scope.days for topic in day.topics]
-    older = [topic for scope in summary.older for topic in scope.topics]
-    return any(_is_about(topic, title.casefold()) for topic in (*recent, *older))
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The names by which task groups are found, letter case folded."""
+
+    topics: frozenset[str]
+    scopes: frozenset[str]
+
+    def reaches(self, *, title: str, cwd: str | None) -> bool:
+        """Say whether a task group can be found: a topic is its title, or a scope is its cwd."""
+        return title.casefold() in self.topics or (cwd is not None and cwd.casefold() in self.scopes)
 
 
-def _is_about(topic: Topic, title: str) -> bool:
-    """Compare with a folded title, which may hold `: ` itself."""
-    return topic.title.casefold() == title or f"{topic.title}: {', '.join(topic.keywords)}".casefold().startswith(
-        f"{title}: "
+def index_of(summary: Summary) -> Index:
+    """Gather the topics and scopes of a summary."""
+    recent = (topic for scope in summary.scopes for day in scope.days for topic in day.topics)
+    older = (topic for scope in summary.older for topic in scope.topics)
+    names = [scope.name for scope in summary.scopes] + [scope.name for scope in summary.older]
+    return Index(
+        topics=frozenset(name for topic in (*recent, *older) for name in _readings(topic)),
+        scopes=frozenset(name.casefold() for name in names),
     )
+
+
+def _readings(topic: Topic) -> Iterable[str]:
+    """A title may hold `: ` itself: each way to divide a row into title and keywords is a name for it."""
+    row = f"{topic.title}: {', '.join(topic.keywords)}".casefold()
+    parts = row.split(": ", _MAX_COLONS)
+    return (": ".join(parts[:length]) for length in range(1, len(parts)))
 
 
 def render_summary(summary: Summary) -> str:

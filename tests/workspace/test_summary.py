@@ -8,9 +8,9 @@ from memoryd.workspace.summary import (
     Scope,
     Summary,
     Topic,
+    index_of,
     parse_summary,
     profile_words,
-    reaches,
     render_summary,
     summary_budget,
 )
@@ -129,7 +129,7 @@ def test_the_profile_is_counted_in_words() -> None:
 def test_a_group_is_reached_by_its_title_or_its_cwd(title: str, cwd: str | None, found: bool) -> None:
     rows = "- a: b: c, d\n- bare:\n"
     text = SUMMARY.replace("- shop:", f"{rows}- shop:") + "\n#### /old\n\n- old: x\n"
-    assert reaches(parse_summary(text), title=title, cwd=cwd) is found
+    assert index_of(parse_summary(text)).reaches(title=title, cwd=cwd) is found
 
 
 PIECES = st.sampled_from(
