@@ -19,7 +19,7 @@ MAX_SCANNED_CHARS: Final = 20_000
 _PATCHED: Final = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (\S+)[ \t]*$", re.MULTILINE)
 _ARGUMENT: Final = re.compile(r'"(?:file_?path|path|filename|notebook_path)"\s*:\s*"([^"\\\n]{1,200})"', re.IGNORECASE)
 _EDITING_TOOL: Final = re.compile(r"edit|write|patch|replace|create", re.IGNORECASE)
-_IN_PLACE: Final = re.compile(r"\bsed\s+(?:-\w+\s+)*-i\S*\s.*?(\S+\.\w{1,8})\s*(?:$|&&|;|\|)", re.MULTILINE)
+_IN_PLACE: Final = re.compile(r"\bsed\s+(?:-\w+\s+)*-i\S*\s.{0,200}?(\S{1,200}\.\w{1,8})\s*(?:$|&&|;|\|)", re.MULTILINE)
 _REDIRECTED: Final = re.compile(r"(?<![0-9&>-])>{1,2}\s*([\w~./@-]+\.\w{1,8})\b")
 _EXTENSION: Final = (
     r"(?:py|pyi|ts|tsx|js|jsx|mjs|cjs|json|jsonl|toml|ya?ml|md|rst|txt|cfg|ini|sql|sh|bash|tf|tfvars|hcl|css"
@@ -27,7 +27,7 @@ _EXTENSION: Final = (
     r"|kt|c|h|cc|cpp|hpp|cs|php|swift|lock|env|proto|graphql|xml|csv|service|plist|conf|nix|lua|dockerfile)"
 )
 _PATH: Final = re.compile(
-    r"(?<![\w/.:@~-])((?:[~.]{0,2}/)?(?:[\w.@+-]+/)*(?:[\w@+-][\w.@+-]*\."
+    r"(?<![\w/.:@~+-])((?:[~.]{0,2}/)?(?:[\w.@+-]+/)*(?:[\w@+-][\w.@+-]*\."
     + _EXTENSION
     + r"|Dockerfile|Makefile|Justfile))(?![\w/-]|\.\w)"
 )

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memoryd.pipeline.offline_commands import command_line, is_probe
-from memoryd.pipeline.offline_cues import Voice, classify, default_of
+from memoryd.pipeline.offline_cues import classify, default_of
 from memoryd.pipeline.offline_files import edited_paths, is_edit
+from memoryd.pipeline.offline_phrases import Voice
 from memoryd.pipeline.offline_subjects import replaces
 from memoryd.pipeline.offline_text import as_code, clip, is_quotable, one_line, sentences
 from memoryd.sources.items import Item, ItemKind

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from memoryd.pipeline.offline_cues import Voice
+from memoryd.pipeline.offline_phrases import Voice
 from memoryd.pipeline.offline_preferences import Preference, Quote
 from memoryd.pipeline.offline_text import is_quotable, one_line, plain
 

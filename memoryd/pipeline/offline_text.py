@@ -16,6 +16,8 @@ MAX_SENTENCE_CHARS: Final = 400
 MAX_SENTENCES: Final = 400
 """A message with more is a pasted document; its beginning is enough."""
 
+MAX_VERDICT_CHARS: Final = 40
+
 UNQUOTABLE: Final = frozenset({"Cc", "Cs"})
 """Unicode categories of control characters and lone surrogates."""
 
@@ -136,7 +138,7 @@ def _joined(pieces: list[str]) -> list[str]:
     """Keep a verdict that stands alone with what it is about."""
     joined: list[str] = []
     for piece in pieces:
-        if joined and _LONE_VERDICT.fullmatch(joined[-1]):
+        if joined and len(joined[-1]) <= MAX_VERDICT_CHARS and _LONE_VERDICT.fullmatch(joined[-1]):
             joined[-1] += " " + piece
         else:
             joined.append(piece)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memoryd.pipeline.offline_cues import Voice
+from memoryd.pipeline.offline_phrases import Voice
 from memoryd.pipeline.offline_preferences import Preference, Quote, merged, preferences_of
 from memoryd.pipeline.offline_subjects import replaces, terms_of
 from tests.support.offline_sessions import CWD, final, flat, human, run
