@@ -42,6 +42,7 @@ EVENTS: dict[str, Event] = {
     "consolidation.unchanged": Event("info", "Nothing to rewrite: no model was asked.", ("selected",)),
     "daemon.started": Event("info", "Services run.", ("agents", "provider", "version", "pid", "home")),
     "daemon.stopped": Event("info", "Leases are given back and stores closed.", ("reason",)),
+    "folder.edited": Event("info", "A person changed the memory folder; consolidation takes it in.", ("notes",)),
     "job.claimed": Event("debug", "A worker holds a job.", ("watermark",)),
     "job.completed": Event("info", "A job is done.", (*OUTCOME, "outcome", "reason")),
     "job.crashed": Event("error", "A job met an error that nobody foresaw; it counts as failed.", ("error_class",)),

@@ -17,6 +17,7 @@ from memoryd.ledger import discovery, meta, sessions
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.sessions import SessionRow, Sighting
 from memoryd.pipeline.context import Agent, Context, T, in_thread
+from memoryd.pipeline.edits import notice_edits
 from memoryd.pipeline.eligibility import UNREADABLE, Traits, Window, exclusion, waiting, window
 from memoryd.sources.items import SessionFile
 
@@ -37,6 +38,8 @@ class ScanReport:
     excluded: Counter[str] = field(default_factory=Counter)
     missing_roots: list[Path] = field(default_factory=list)
     unreadable: int = 0
+    edited: bool = False
+    """A person changed the memory folder since memoryd left it."""
 
 
 class Discovery:
@@ -66,6 +69,7 @@ class Discovery:
         report.missing_roots, self._warned = missing, set(missing)
         await self._enqueue(await self.window(ignore_idle=ignore_idle, backfill=backfill), report, only)
         report.excluded = await excluded_counts(context)
+        report.edited = await notice_edits(context)
         return report
 
     async def window(self, *, ignore_idle: bool = False, backfill: str | None = None) -> Window:

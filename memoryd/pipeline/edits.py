@@ -1,0 +1,67 @@
+"""Notices what a person changed in the memory folder: an edit, a note, an extension file. Each is an input."""
+
+from hashlib import sha256
+from pathlib import Path
+from sqlite3 import Connection
+
+from memoryd import logs
+from memoryd.ledger import jobs, meta
+from memoryd.ledger.policy import ConsolidateTiming
+from memoryd.pipeline.context import Context, in_thread
+from memoryd.workspace.folder import folder_signature
+from memoryd.workspace.layout import EXTENSIONS
+
+log = logs.get()
+
+EDIT_DEBOUNCE_SECONDS = 600.0
+"""A person who edits is given time to finish."""
+FOLDER_KEY = "folder_signature"
+NOTES_KEY = "notes_signature"
+EMPTY = sha256().hexdigest()
+"""The signature of a folder without inputs, also of one that is not there."""
+
+
+async def notice_edits(context: Context) -> bool:
+    """Enqueue consolidation when the folder is not as memoryd left it; tell whether it did. Reads no file's content."""
+    seen = await _signatures(context)
+    known = {key: await context.ledger.read(_known, key) for key in seen}
+    if seen == known:
+        return False
+    settings = context.settings.consolidate
+    debounce = settings.debounce if seen[NOTES_KEY] != known[NOTES_KEY] else EDIT_DEBOUNCE_SECONDS
+    await context.ledger.write(
+        jobs.enqueue_consolidation,
+        now=context.clock.now(),
+        timing=ConsolidateTiming(max(debounce, settings.debounce), settings.min_interval),
+        max_attempts=context.settings.ledger.max_attempts,
+        reason="folder",
+    )
+    await _remember(context, seen)
+    log.info("folder.edited", notes=seen[NOTES_KEY] != known[NOTES_KEY])
+    return True
+
+
+async def remember_folder(context: Context) -> None:
+    """Take the folder as it is for what memoryd left; called after each publication."""
+    await _remember(context, await _signatures(context))
+
+
+async def _signatures(context: Context) -> dict[str, str]:
+    folder = context.home.memories
+    return {
+        FOLDER_KEY: await in_thread(_signature, folder),
+        NOTES_KEY: await in_thread(_signature, folder / EXTENSIONS),
+    }
+
+
+def _known(conn: Connection, key: str) -> str:
+    return meta.get(conn, key) or EMPTY
+
+
+def _signature(folder: Path) -> str:
+    return folder_signature(folder) if folder.is_dir() else EMPTY
+
+
+async def _remember(context: Context, signatures: dict[str, str]) -> None:
+    for key, signature in signatures.items():
+        await context.ledger.write(meta.put, key, signature)
