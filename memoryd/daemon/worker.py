@@ -16,7 +16,7 @@ from memoryd.ledger import attempts, jobs
 from memoryd.ledger.jobs import ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
 from memoryd.ledger.states import JobKind
-from memoryd.pipeline.context import Context
+from memoryd.pipeline.context import Context, to_its_end
 from memoryd.pipeline.outcomes import (
     Consolidated,
     Deferred,
@@ -92,16 +92,28 @@ class Worker:
         with logs.bind(kind=lease.kind.value, job_key=lease.job_key, worker=lease.worker_id, epoch=lease.epoch):
             log.debug("job.claimed", watermark=lease.input_watermark)
             started = self._context.clock.monotonic()
+            self._context.held.add(lease)
             try:
-                await self._mark(lease)
                 done = await self._see_through(lease)
             except asyncio.CancelledError:
                 await self._release(lease)
                 raise
+            finally:
+                self._context.held.discard(lease)
             await self._log(done, duration_ms=int(1000 * (self._context.clock.monotonic() - started)))
             return done
 
     async def _claim(self) -> Lease | None:
+        """Claim; a claim that went through although its caller was cancelled meanwhile is given back."""
+        claiming = asyncio.ensure_future(self._ask_for_lease())
+        try:
+            return await to_its_end(claiming)
+        except asyncio.CancelledError:
+            if not claiming.cancelled() and claiming.exception() is None and (lease := claiming.result()):
+                await self._release(lease)
+            raise
+
+    async def _ask_for_lease(self) -> Lease | None:
         settings = self._context.settings.ledger
         return await self._context.ledger.write(
             jobs.claim,
@@ -112,6 +124,7 @@ class Worker:
             max_running=self._max_running,
             max_attempts=settings.max_attempts,
             retry_cap=settings.retry_cap,
+            held={lease.token for lease in self._context.held},
             only=self._only,
         )
 
@@ -124,6 +137,7 @@ class Worker:
 
     async def _see_through(self, lease: Lease) -> Done:
         try:
+            await self._mark(lease)
             outcome = await self._run_under_heartbeat(lease)
             done = await self._acknowledge(lease, outcome)
         except LeaseLost as error:
@@ -170,6 +184,7 @@ class Worker:
         current = lease
         while True:
             await clock.sleep(lease.lease_seconds / BEATS_PER_LEASE)
+            self._context.still_ours()
             sent = clock.monotonic()
             try:
                 beat = await self._context.ledger.write(

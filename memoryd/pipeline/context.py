@@ -1,8 +1,8 @@
 """What a stage works with: the open things of the house, handed over by the composer; stages open nothing."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from memoryd.clock import Clock
 from memoryd.config import Settings
 from memoryd.ledger.database import Ledger
+from memoryd.ledger.jobs import Lease
 from memoryd.llm.question import Answer, Question
 from memoryd.llm.spend import Purpose
 from memoryd.redact import Redactor
@@ -59,7 +60,8 @@ class Context:
 
     `refresh_recall` is told the accepted commit and rewrites what agents read. `still_ours` raises LeaseLost when
     another process has the lock. `reached` is called with the name of each point of some consequence as it is passed,
-    so that tests can kill the process there.
+    so that tests can kill the process there. `held` are the leases whose tasks live in this process; whoever puts files
+    of the memory folder in place holds `placing`.
     """
 
     settings: Settings
@@ -75,8 +77,24 @@ class Context:
     refresh_recall: Callable[[str], object]
     still_ours: Callable[[], None]
     reached: Callable[[str], None]
+    held: set[Lease] = field(default_factory=set)
+    placing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 async def in_thread(work: Callable[Concatenate[P], T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run blocking work (files, git) beside the event loop: the one way in which stages do so."""
     return await asyncio.to_thread(work, *args, **kwargs)
+
+
+async def to_its_end(work: Coroutine[object, object, T] | asyncio.Future[T]) -> T:
+    """Await `work` to its end even when cancelled, and be cancelled only then: for what must not be left half done."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return task.result()
