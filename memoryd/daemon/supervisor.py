@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memoryd import logs
 from memoryd.daemon import control_socket
@@ -18,7 +19,7 @@ from memoryd.daemon.ticker import ClockWatch, Ticker
 from memoryd.daemon.wakeup import Wakeup
 from memoryd.daemon.watcher import watch
 from memoryd.daemon.worker import Worker
-from memoryd.errors import DiskFull, MemorydError
+from memoryd.errors import DiskFull, LeaseLost, MemorydError
 from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind
 from memoryd.pipeline.consolidate import consolidate, publish_decided
@@ -70,7 +71,9 @@ class Supervisor:
         self._wakeups = Wakeups(extract=[Wakeup() for _ in range(context.settings.extract.concurrency)])
         self._discovery = Discovery(context)
         self._stopping = asyncio.Event()
-        self._busy: set[asyncio.Task[object]] = set()
+        self._lost: LeaseLost | None = None
+        self._passing = asyncio.Lock()
+        self._settled = Wakeup()
 
     def stop(self) -> None:
         """Begin to stop: nothing new is claimed, jobs in flight get the grace period. Twice is harmless."""
@@ -78,9 +81,8 @@ class Supervisor:
         self._wakeups.all()
 
     async def run(self) -> None:
-        """Run until `stop`. Raises StorageError when the house cannot be used at all."""
+        """Run until `stop`. Raises LeaseLost when the lock went to somebody else, StorageError without a socket."""
         context = self._context
-        await publish_decided(context)
         ticker = Ticker(
             {
                 "scan": (context.settings.discover.scan_interval, self._wakeups.scan.set),
@@ -99,6 +101,8 @@ class Supervisor:
         finally:
             ticker.stop()
         log.info("daemon.stopped")
+        if self._lost is not None:
+            raise self._lost
 
     def _start_services(self, group: asyncio.TaskGroup, ticker: Ticker) -> list[asyncio.Task[None]]:
         context, wakeups = self._context, self._wakeups
@@ -125,7 +129,7 @@ class Supervisor:
             "maintain": self._maintain,
             "watchdog": lambda: self._watch_clock(ticker, ClockWatch(context.clock)),
             "watcher": lambda: watch(self._roots, wakeups.scan.set, context.clock),
-            "consolidate": lambda: self._work(consolidator, JobKind.CONSOLIDATE, wakeups.consolidate),
+            "consolidate": lambda: self._consolidate(consolidator),
         }
         for label, worker, wakeup in extractors:
             loops[label] = self._worker_loop(worker, wakeup)
@@ -141,6 +145,10 @@ class Supervisor:
             try:
                 await loop()
                 return
+            except LeaseLost as error:
+                log.error("service.failed", service=name, error=str(error), retry_in=None)
+                self._lost = error
+                self.stop()
             except DiskFull as error:
                 log.warning("storage.paused", service=name, error=str(error), retry_in=DISK_PAUSE_SECONDS)
                 await self._pause(DISK_PAUSE_SECONDS)
@@ -156,16 +164,24 @@ class Supervisor:
         while not self._stopping.is_set():
             report = await self._discovery.run_once()
             log.debug("scan.completed", seen=report.seen, opened=report.opened, enqueued=report.enqueued)
-            if report.enqueued:
+            if report.enqueued or report.edited:
                 self._wakeups.work()
             await self._wakeups.scan.wait(self._context.clock)
 
+    async def _consolidate(self, worker: Worker) -> None:
+        """Put in place what was decided before a crash, or before an error ended this service; then work."""
+        await publish_decided(self._context)
+        await self._work(worker, JobKind.CONSOLIDATE, self._wakeups.consolidate)
+
     async def _work(self, worker: Worker, kind: JobKind, wakeup: Wakeup) -> None:
         while not self._stopping.is_set():
-            done = await worker.run_once()
+            self._context.still_ours()
+            # A pass that was asked for reports what it did: the jobs are its own meanwhile.
+            done = None if self._passing.locked() else await worker.run_once()
             if done is None:
                 await wakeup.wait(self._context.clock, await self._until_next(kind))
             else:
+                self._settled.set()
                 self._wakeups.work()
 
     async def _until_next(self, kind: JobKind) -> float:
@@ -205,9 +221,14 @@ class Supervisor:
         workers = {task for task in services if task.get_name().startswith(("extract", "consolidate"))}
         for task in set(services) - workers:
             task.cancel()
-        await asyncio.wait(workers, timeout=DRAIN_SECONDS)
-        for task in workers:
-            task.cancel()
+        drained = asyncio.gather(*workers, return_exceptions=True)
+        grace = asyncio.create_task(self._context.clock.sleep(DRAIN_SECONDS), name="grace")
+        try:
+            first: set[asyncio.Future[Any]] = {drained, grace}
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (grace, *workers):
+                task.cancel()
 
     def _roots(self) -> list[Path]:
         return [home for agent in self._context.agents.values() for home in agent.homes]
@@ -237,10 +258,16 @@ class Supervisor:
             tell({"stage": step.stage, "done": step.done, "total": step.total, "note": step.note})
 
         thread, backfill = request.get("thread"), request.get("backfill")
-        return await run_pass(
-            self._context,
-            now=bool(request.get("now")),
-            thread=str(thread) if thread else None,
-            backfill=str(backfill) if backfill else None,
-            progress=progress,
-        )
+        try:
+            async with self._passing:
+                while self._context.held:
+                    await self._settled.wait(self._context.clock)
+                return await run_pass(
+                    self._context,
+                    now=bool(request.get("now")),
+                    thread=str(thread) if thread else None,
+                    backfill=str(backfill) if backfill else None,
+                    progress=progress,
+                )
+        finally:
+            self._wakeups.all()

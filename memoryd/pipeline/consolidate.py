@@ -18,17 +18,19 @@ from memoryd.errors import ResultRejected
 from memoryd.ledger import outputs, publications
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import SelectedOutput
-from memoryd.ledger.publications import NewPublication
+from memoryd.ledger.publications import NewPublication, Publication
 from memoryd.llm.question import Answer, Question
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
-from memoryd.pipeline.context import Client, Context, in_thread
+from memoryd.pipeline.context import Client, Context, in_thread, to_its_end
+from memoryd.pipeline.edits import remember_folder
 from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import Consolidated, Outcome
 from memoryd.workspace import acceptance, mending, publish, staging
 from memoryd.workspace.claims import claims_of_folder
 from memoryd.workspace.diff import WorkspaceDiff, workspace_diff
 from memoryd.workspace.extensions import expire_extension_resources
+from memoryd.workspace.files import write_private
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.layout import DIFF_FILE, EXTENSIONS, MEMORY_FILE, ROLLOUT_SUMMARIES
 from memoryd.workspace.materialise import materialise
@@ -74,9 +76,13 @@ async def consolidate(context: Context, lease: Lease) -> Outcome:
 
 async def publish_decided(context: Context) -> None:
     """Put a decided publication in place, if there is one; idempotent, so that a crash only means doing it again."""
-    decided = await context.ledger.read(publications.pending)
-    if decided is None:
-        return
+    async with context.placing:
+        decided = await context.ledger.read(publications.pending)
+        if decided is not None:
+            await to_its_end(_put_in_place(context, decided))
+
+
+async def _put_in_place(context: Context, decided: Publication) -> None:
     await in_thread(
         publish.put_in_place,
         context.home,
@@ -89,6 +95,7 @@ async def publish_decided(context: Context) -> None:
     await in_thread(context.refresh_recall, decided.commit)
     log.info("recall.refreshed", commit=decided.commit[:12])
     await context.ledger.write(publications.mark_published, decided.id, now=context.clock.now())
+    await remember_folder(context)
     log.info("consolidation.published", commit=decided.commit[:12])
 
 
@@ -114,7 +121,7 @@ def _stage(
     materialise(staged.work, selected)
     expire_extension_resources(staged.work, now, context.settings.consolidate.extension_retention)
     diff = workspace_diff(context.repository, staged.accepted, staged.work)
-    (staged.work / DIFF_FILE).write_text(diff.text, encoding="utf-8")
+    write_private(staged.work / DIFF_FILE, diff.text.encode("utf-8", "replace"))
     return Evidence(selected, removed, staged, before, diff)
 
 

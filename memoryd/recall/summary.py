@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from memoryd.text import MARKER_CLOSE, MARKER_OPEN
+from memoryd.workspace.files import translated
 from memoryd.workspace.layout import SUMMARY_FILE, Home
 
 EVERYWHERE: Final = "everywhere.md"
@@ -36,7 +37,7 @@ the thread ids named there
 
 
 def refresh(home: Home, commit: str, *, max_tokens: int) -> bool:
-    """Rewrite recall/ when it was not made from `commit`; tell whether it was. Blocking."""
+    """Rewrite recall/ when it was not made from `commit`; tell whether it was. Blocking; raises StorageError."""
     index = home.recall / INDEX
     if _made_from(index) == commit:
         return False
@@ -81,14 +82,15 @@ def _made_from(index: Path) -> str | None:
 
 def _replace(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with translated("write", path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
