@@ -12,7 +12,7 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from memoryd import logs
 from memoryd.errors import MemorydError, StorageError
@@ -31,13 +31,18 @@ LONGEST_PATH_BYTES = 103
 @asynccontextmanager
 async def serve(path: Path, answer: Answer) -> AsyncIterator[None]:
     """Answer requests at `path` (mode 0600) while it lasts; the caller holds the lock, so a file there is old."""
+    answering: set[asyncio.Task[None]] = set()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(_serve_one(reader, writer, answer), name="request")
+        answering.add(task)
+        task.add_done_callback(answering.discard)
+
     with _reachable(path) as address:
         _remove(address)
         old_mask = os.umask(0o177)
         try:
-            server = await asyncio.start_unix_server(
-                lambda reader, writer: _serve_one(reader, writer, answer), path=address, limit=LINE_LIMIT
-            )
+            server = await asyncio.start_unix_server(begin, path=address, limit=LINE_LIMIT)
         finally:
             os.umask(old_mask)
         try:
@@ -45,6 +50,7 @@ async def serve(path: Path, answer: Answer) -> AsyncIterator[None]:
         finally:
             server.close()
             _remove(path)
+            await _end(answering)
 
 
 async def ask(path: Path, request: Request, on_step: Callable[[dict[str, object]], None]) -> dict[str, object]:
@@ -60,7 +66,7 @@ async def ask(path: Path, request: Request, on_step: Callable[[dict[str, object]
         writer.write(json.dumps(request).encode() + b"\n")
         await writer.drain()
         while line := await reader.readline():
-            message = json.loads(line)
+            message = _message(line)
             if "step" in message:
                 on_step(message["step"])
             elif "error" in message:
@@ -72,8 +78,26 @@ async def ask(path: Path, request: Request, on_step: Callable[[dict[str, object]
     raise StorageError("the daemon ended before it answered", remedy="look at its log: memoryd status")
 
 
+def _message(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        message = None
+    if not isinstance(message, dict):
+        raise StorageError("what answers at the control socket is no memoryd of this version", remedy="restart it")
+    return message
+
+
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
+
+
+async def _end(answering: set[asyncio.Task[None]]) -> None:
+    """Cancel what is still being answered and wait for it: it may hold leases, which it then gives back."""
+    left = list(answering)
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 async def _serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> None:
@@ -92,7 +116,10 @@ async def _serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
         await writer.drain()
     except MemorydError as error:
         send({"error": str(error)})
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError) as error:
+        log.warning("request.refused", error=f"{type(error).__name__}: {error}")
+        send({"error": "this memoryd does not understand the request"})
+    except OSError as error:
         log.warning("request.refused", error=f"{type(error).__name__}: {error}")
     finally:
         writer.close()

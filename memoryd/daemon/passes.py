@@ -141,9 +141,13 @@ async def _extract_all(context: Context, report: PassReport, thread: str | None,
             progress(Step("extract", finished, max(total, finished), done.ending.value))
 
     progress(Step("extract", 0, total))
-    async with asyncio.TaskGroup() as group:
-        for number in range(concurrency):
-            group.create_task(drain(), name=f"extract-{number}")
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(concurrency):
+                group.create_task(drain(), name=f"extract-{number}")
+    except BaseExceptionGroup as several:
+        # A full disk ends every worker alike: the first of them speaks for all.
+        raise several.exceptions[0] from None
 
 
 async def _consolidate(context: Context, report: PassReport, progress: Progress) -> None:
