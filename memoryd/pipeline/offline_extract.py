@@ -90,7 +90,8 @@ def failure_bullet(failure: Failure) -> str:
     steps = [f"running {as_code(command)}" for command in failure.between_commands]
     steps += [f"changing {as_code(path)}" for path in failure.between_files]
     after = f"after {', '.join(steps)}, " if steps else ""
-    return f"{text}; {after}{as_code(failure.cure.command)} worked with exit code 0"
+    cure = "the same command" if failure.cure.command == failure.failed.command else as_code(failure.cure.command)
+    return f"{text}; {after}{cure} worked with exit code 0"
 
 
 def _work_of(items: Sequence[Item], session: SessionFacts) -> Work:

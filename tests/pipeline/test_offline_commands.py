@@ -40,7 +40,7 @@ def test_a_cure_names_the_failure_the_changes_and_what_worked() -> None:
 
 def test_similar_failures_in_a_row_are_one_and_the_last_one_tells() -> None:
     assert bullets(run("make test", 2, "error: first"), run("make test", 1, "error: second"), run("make test")) == [
-        '`make test` failed with exit code 1 ("error: second"), 2 times; `make test` worked with exit code 0'
+        '`make test` failed with exit code 1 ("error: second"), 2 times; the same command worked with exit code 0'
     ]
 
 

@@ -40,7 +40,7 @@ Reusable knowledge:
 - the agent's last answer: "Fixed. All tests pass."
 
 Failures and how to do differently:
-- `pytest -q` failed with exit code 1 ("AssertionError: 17"); {CHANGE}, `pytest -q` worked with exit code 0
+- `pytest -q` failed with exit code 1 ("AssertionError: 17"); {CHANGE}, the same command worked with exit code 0
 
 References:
 - changed files: `app/paging.py`
@@ -215,7 +215,8 @@ LABELS = re.compile(
     r"|(?:said|asked|corrected): "
     r"|, later | -> | failed with exit code -?\d+|, \d+ times|; no similar command worked later in the session"
     r"|; |after "
-    r"|running |changing | worked with exit code 0|the agent's last answer: |changed files: |files named repeatedly: "
+    r"|running |changing |(?:the same command)? worked with exit code 0|the agent's last answer: |changed "
+    r"files: |files named repeatedly: "
     r"|directories: |branch: `main`| \(exit code -?\d+\)|, (?=`)"
 )
 
