@@ -147,7 +147,11 @@ async def _write(context: Context, lease: Lease, evidence: Evidence) -> AgentRun
         return await _run_agent(context, lease, evidence, context.consolidate.client)
     complaints = await in_thread(_judge, context, evidence)
     if complaints:
-        raise ResultRejected("the folder written without a model was not accepted", complaints=complaints)
+        raise ResultRejected(
+            "the folder written without a model was not accepted, and the memory stands as it was",
+            remedy="if a model wrote it before, configure that provider again; `memoryd jobs show global` has the history",
+            complaints=tuple(complaints),
+        )
     return None
 
 
@@ -170,7 +174,7 @@ async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client:
         return await client.ask(question, purpose)
 
     async def finish(_summary: str) -> tuple[str, ...]:
-        return await in_thread(_judge, context, evidence)
+        return await in_thread(_judge_model, context, evidence)
 
     caps = AgentCaps(
         max_requests=settings.max_requests, max_seconds=settings.max_duration, max_tokens=settings.max_tokens
@@ -195,8 +199,8 @@ async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client:
         ) from None
 
 
-def _judge(context: Context, evidence: Evidence) -> tuple[str, ...]:
-    """Accept or complain (blocking): mends what code can mend, then judges only what the run changed."""
+def _judge(context: Context, evidence: Evidence) -> list[str]:
+    """Accept or complain (blocking): mend what code can mend, then judge only what the run changed."""
     work = evidence.staged.work
     strays = mending.clean_strays(work, evidence.before)
     evidence.strays += len(strays)
@@ -211,7 +215,15 @@ def _judge(context: Context, evidence: Evidence) -> tuple[str, ...]:
             redactor=context.redactor,
         ).complaints
     )
-    vanished = acceptance.vanished_claims(before=evidence.before, after=after, removed_threads=evidence.removed_threads)
+    return complaints
+
+
+def _judge_model(context: Context, evidence: Evidence) -> tuple[str, ...]:
+    """Judge a model's work: a claim with live evidence that vanished is a complaint too, once (blocking)."""
+    complaints = _judge(context, evidence)
+    vanished = acceptance.vanished_claims(
+        before=evidence.before, after=Folder.read(evidence.staged.work), removed_threads=evidence.removed_threads
+    )
     complaints += [complaint for complaint in vanished if complaint not in evidence.complained]
     evidence.complained.update(vanished)
     return tuple(complaints)
