@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memoryd.errors import ConfigError
-from memoryd.redact_rules import DONE, RULES, Span, shaped_spans
+from memoryd.redact_rules import DONE, RANKS, Span, shaped_spans
 
 PLACEHOLDER: Final = re.compile(rf"{DONE}(?::[a-z0-9_]+)?\]")
 MAX_PASSES: Final = 6
 """A replacement may uncover a secret that was glued to it: text is redacted again until nothing changes."""
-_NAMED_RANK = len(RULES) + 1
+_NAMED_RANK = RANKS + 1
 """A rule that knows the shape of a value knows its kind better than the name does."""
 _CUSTOM_RANK = -2
 
@@ -132,7 +132,7 @@ _WORDS: Final = tuple(
 _KIND_NAMES: Final = {"pass": "password", "key": "api_key"}
 
 _ASSIGNED: Final = re.compile(
-    r"(?P<tail>[a-z0-9_-]{0,40})(?:\\{0,8}[\"'`])?\]?\*{0,2}(?:[ \t]?\[[^\]\n]{0,20}\])?"
+    r"(?P<tail>[a-z0-9_-]{0,40})(?P<close>\\{0,8}[\"'`])?\]?\*{0,2}(?:[ \t]?\[[^\]\n]{0,20}\])?"
     r"(?:(?P<tight>=(?![=>~ \t])|%3[ad]|\\u003[ad]|>(?=[^<\s]{1,200}</))"
     r"|[ \t]{0,8}:[ \t]{0,4}[a-z][\w.\[\]| ]{0,30}=(?!=)[ \t]{0,8}(?=[fbru]{0,2}\\{0,8}[\"'`])"
     r"|[ \t]{0,8}(?:[!=]==?|=>|:=|[=:](?!:))[ \t]{0,8}"
@@ -156,7 +156,7 @@ _HARMLESS_TAIL: Final = re.compile(
 """`token_count`, `passwordField`, `secretName`: what such names hold is no secret."""
 _STAND_IN: Final = re.compile(
     rf"{DONE}|\[?REDACTED|\$[({{]|\$[A-Z_][A-Z0-9_]*\Z|\$[a-z_][a-z0-9_]*\Z|\{{\{{|\{{[\w.\[\]\"']*\}}\Z|<|%\(|%[sdv]\Z|\*+\Z|"
-    r"\.{3}|…|x{3,}\Z|(?:null|none|nil|true|false|undefined|required|optional|str|string|bytes|text|any|int|integer|number|"
+    r"[a-z_-]{0,9}[_-](?:\.{3}|…)\Z|\.{3}|…|x{3,}\Z|(?:null|none|nil|true|false|undefined|required|optional|str|string|bytes|text|any|int|integer|number|"
     r"bool|boolean|object|secretstr|yes|no|on|off|auto|default|include|omit|same-origin|basic|bearer)\Z|"
     r"os\.environ|os\.getenv|process\.env|(?:~|\.{1,2})/",
     re.IGNORECASE,
@@ -166,6 +166,8 @@ _NUMBER: Final = re.compile(r"[\d_,.]+[kKmMbB%]?")
 _PATH: Final = re.compile(r"/|[A-Za-z]:\\")
 _CODE: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+\Z")
 _HASH: Final = re.compile(r"[0-9a-f]{32}(?:[0-9a-f]{8})?(?:[0-9a-f]{24})?|[0-9a-f-]{36}|sha\d+[-:].*", re.IGNORECASE)
+_AFTER_A_PROMPT: Final = tuple(",;) +")
+"""`getpass("Password: ", stream)`: there the quote ends a string, it begins none."""
 _LEAST_PLAIN = 6
 _LEAST_QUOTED = 8
 _LEAST_RANDOM = 16
@@ -210,6 +212,8 @@ def _assigned_span(text: str, kind: str, word: re.Match[str]) -> tuple[int, int]
     if assigned["flag"] and not name.startswith("--"):
         return None
     start, quote, shouted = assigned.end(), assigned["quote"], name.isupper()
+    if quote and not assigned["close"] and text[start : start + 1] in _AFTER_A_PROMPT:
+        return None
     end = (
         _quoted_end(text, start, quote) if quote else _plain_end(text, start, whole=shouted and bool(assigned["tight"]))
     )

@@ -112,7 +112,9 @@ SHAPES: Final[tuple[tuple[str, str, int, str], ...]] = (
     ("slack", "hooks.slack.com", 0, r"hooks\.slack\.com\\*/[a-z]+(?P<secret>(?:\\*/[A-Za-z0-9_-]+){2,})"),
     ("discord", "/webhooks", 0, r"/webhooks\\*/\d{5,}\\*/(?P<secret>[\w-]{20,})"),
     ("telegram", ":AA", 12, r"(?<!\d)\d{6,12}:AA[\w-]{30,}"),
-    ("mailgun", "key-", 0, r"(?<![A-Za-z0-9_-])key-[0-9a-f]{32}(?![0-9a-f-])"),
+    ("mailgun", "key-", 0,
+        rf"{EDGE}(?<![_-])key-(?:{_HEX}{{32}}(?![0-9a-f-])|(?=[a-f]*\d){_HEX}{{8,}}{MARK}{REST})"),
+    ("telegram", "%3AAA", 12, r"(?<!\d)\d{6,12}%3AAA[\w-]{30,}"),
     ("mailchimp", "-us", 32, r"(?<![0-9a-f])[0-9a-f]{32}-us\d{1,2}\b"),
     ("azure", "Q~", 4, r"[\w~.-]{3}\dQ~[\w~.-]{31,}"),
     ("azure", "sig=", 0, r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/=_-]{20,})"),
@@ -159,28 +161,33 @@ class Rule:
             at = text.find(self.trigger, resume)
 
 
-def _rules() -> tuple[Rule, ...]:
-    prefixed = []
+def _prefixed_rules() -> Iterator[Rule]:
     for kind, prefixes, body, least in PREFIXED:
         for prefix in prefixes.split():
             whole = rf"{_NO_WORDS}{body}{{{least},}}(?:{MARK}{REST})?"
-            cut = rf"(?=[a-z_-]{{0,40}}[A-Z0-9]){body}{{3,}}{MARK}{REST}"
-            source = rf"{EDGE}{re.escape(prefix)}(?:{whole}|{cut})"
-            prefixed.append(Rule(kind, prefix, 0, re.compile(source)))
-    return (*prefixed, *(Rule(kind, trigger, lead, re.compile(source)) for kind, trigger, lead, source in SHAPES))
+            cut = rf"(?=[a-z_-]{{0,40}}[A-Z0-9]|[a-z]{{12}}){body}{{3,}}{MARK}{REST}"
+            yield Rule(kind, prefix, 0, re.compile(rf"{EDGE}{re.escape(prefix)}(?:{whole}|{cut})"))
 
 
-RULES: Final = _rules()
+_PREFIX_RULES: Final = tuple(_prefixed_rules())
+_SHAPE_RULES: Final = tuple(Rule(kind, trigger, lead, re.compile(source)) for kind, trigger, lead, source in SHAPES)
+RANKS: Final = len(_PREFIX_RULES) + len(_SHAPE_RULES)
+_RUNS: Final = re.compile(r"[A-Za-z0-9_./…*-]{9,}")
+"""Where a prefix can stand at all: a third to a tenth of a text, so that a hundred prefixes cost what ten would."""
 
 
 def shaped_spans(text: str) -> Iterator[Span]:
     """Yield every secret of `text` that is known by its own shape; spans may overlap and come in no order."""
-    for rank, rule in enumerate(RULES):
+    runs = "\n".join(_RUNS.findall(text))
+    for rank, rule in enumerate(_PREFIX_RULES):
+        if rule.trigger in runs:
+            yield from rule.spans(text, rank)
+    for rank, rule in enumerate(_SHAPE_RULES, len(_PREFIX_RULES)):
         if rule.trigger in text:
             yield from rule.spans(text, rank)
     if "PRIVATE KEY" in text:
         yield from private_keys(text)
-    if "AKIA" in text or "ASIA" in text:
+    if "AKIA" in runs or "ASIA" in runs:
         yield from aws_secrets(text)
     yield from bot_tokens(text)
 
@@ -198,7 +205,7 @@ def aws_secrets(text: str) -> Iterator[Span]:
     for found in _AWS_ID.finditer(text):
         until = found.end() + AWS_REACH
         for secret in _AWS_SECRET.finditer(text, max(searched, found.start() - AWS_REACH), until):
-            yield secret.start(), secret.end(), len(RULES), "aws"
+            yield secret.start(), secret.end(), RANKS, "aws"
         searched = max(0, until - 39)
 
 
@@ -210,7 +217,7 @@ def bot_tokens(text: str) -> Iterator[Span]:
     """Yield Discord bot tokens: three dotted parts, of which the last two are rare enough to be looked for first."""
     for found in _BOT.finditer(text):
         if lead := _BOT_ID.search(text[max(0, found.start() - 28) : found.start()]):
-            yield found.start() - len(lead[0]), found.end(), len(RULES), "discord"
+            yield found.start() - len(lead[0]), found.end(), RANKS, "discord"
 
 
 PEM_REACH: Final = 65_536
@@ -221,6 +228,7 @@ _PEM_LINE = 20
 _PEM_RUN = re.compile(rf"[A-Za-z0-9+/=]{{{_PEM_LINE},}}")
 _PEM_BREAK = r"(?:\s|\\[nrt]|\\{0,8}[\"'](?:\s?\+)?|[,>|])"
 _PEM_BREAKS = re.compile(rf"({_PEM_BREAK}+)")
+_PEM_HALF = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])")
 _PEM_LAST = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 _PEM_BODY = re.compile(
     rf"(?:{_PEM_BREAK}*(?:[A-Za-z0-9+/=]{{20,}}|(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{{0,80}}"
@@ -268,7 +276,7 @@ def _headless_key(text: str, floor: int, close: re.Match[str]) -> Iterator[Span]
         if index % 2 or not part:
             continue
         run = _PEM_LAST.search(part)
-        if run is None or (len(run[0]) < _PEM_LINE and start < len(window)):
+        if run is None or (start < len(window) and len(run[0]) < _PEM_LINE and not _PEM_HALF.match(run[0])):
             break
         start = position + run.start()
         if run.start() > 0:

@@ -1,0 +1,398 @@
+"""Secrets go, look-alikes stay. No secret stands in this file: each is put together when the tests run."""
+
+import json
+import re
+import string
+import urllib.parse
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryd.errors import ConfigError
+from memoryd.redact import PLACEHOLDER, Redactor
+
+MIXED = "".join(
+    f"{a}{b}{n % 10}" for n, (a, b) in enumerate(zip(string.ascii_uppercase, string.ascii_lowercase, strict=True))
+)
+"""Aa0Bb1Cc2...: 78 characters of every class, in no language."""
+HEX = "0f1e2d3c4b5a69788796a5b4c3d2e1f0" * 4
+UPPER = "".join(c for c in MIXED if not c.islower())
+DIGITS = "31415926535897932384"
+
+
+def body(length: int, alphabet: str = MIXED) -> str:
+    return (alphabet * (length // len(alphabet) + 1))[:length]
+
+
+def a_pem_key(label: str = "RSA ", lines: int = 6) -> str:
+    rows = [body(64, MIXED[n:] + "+/" + MIXED) for n in range(lines)]
+    return "\n".join(
+        [f"-----BEGIN {label}PRIVATE" + " KEY-----", *rows, "Qw==", f"-----END {label}PRIVATE" + " KEY-----"]
+    )
+
+
+SHAPES: dict[str, str] = {
+    "openai": "sk-" + body(48),
+    "openai project": "sk-" + "proj-" + body(40) + "_" + body(20) + "-" + body(30),
+    "openai service account": "sk-" + "svcacct-" + body(60),
+    "openai admin": "sk-" + "admin-" + body(60),
+    "anthropic": "sk-" + "ant-api03-" + body(40) + "-" + body(40) + "_AA",
+    "openrouter": "sk-" + "or-v1-" + body(64, HEX),
+    "deepseek": "sk-" + body(32, HEX),
+    "github classic": "ghp" + "_" + body(36),
+    "github oauth": "gho" + "_" + body(36),
+    "github user": "ghu" + "_" + body(36),
+    "github server": "ghs" + "_" + body(36),
+    "github refresh": "ghr" + "_" + body(36),
+    "github fine-grained": "github" + "_pat_" + body(22) + "_" + body(59),
+    "gitlab": "glpat" + "-" + body(20),
+    "gitlab routable": "glpat" + "-" + body(27) + ".01." + body(9, HEX),
+    "aws id": "AKIA" + body(16, UPPER),
+    "aws session id": "ASIA" + body(16, UPPER),
+    "google api": "AIza" + "Sy" + body(33),
+    "google oauth": "ya29" + "." + body(60),
+    "google client": "GOCSPX" + "-" + body(28),
+    "slack bot": "xoxb" + "-" + DIGITS[:12] + "-" + DIGITS[:12] + "-" + body(24),
+    "slack user": "xoxp" + "-" + DIGITS[:12] + "-" + DIGITS[:12] + "-" + body(32, HEX),
+    "slack app": "xapp" + "-1-A" + body(10, UPPER) + "-" + DIGITS[:12] + "-" + body(64, HEX),
+    "stripe live": "sk" + "_live_" + body(24),
+    "stripe restricted": "rk" + "_live_" + body(24),
+    "npm": "npm" + "_" + body(36),
+    "pypi": "pypi" + "-AgEIcHlwaS5vcmc" + body(80),
+    "hugging face": "hf" + "_" + body(34, string.ascii_letters),
+    "jwt": "eyJ" + body(20) + ".eyJ" + body(40) + "." + body(43),
+    "sendgrid": "SG" + "." + body(22) + "." + body(43),
+    "twilio key": "SK" + body(32, HEX),
+    "digitalocean": "dop" + "_v1_" + body(64, HEX),
+    "databricks": "dapi" + body(32, HEX),
+    "vault": "hvs" + "." + body(90),
+    "age": "AGE" + "-SECRET-KEY-1" + body(58, UPPER),
+    "discord bot": "MTk4NjIyNDgzNDcxOTI1MjQ4" + "." + body(6) + "." + body(38),
+    "telegram bot": DIGITS[:10] + ":AA" + body(33),
+    "azure client secret": "abc" + "8Q~" + body(34),
+    "terraform": body(14) + ".atlasv1." + body(60),
+    "linear": "lin" + "_api_" + body(40),
+    "notion": "ntn" + "_" + body(46),
+    "shopify": "shpat" + "_" + body(32, HEX),
+    "grafana": "glsa" + "_" + body(32) + "_" + body(8, HEX),
+    "groq": "gsk" + "_" + body(52),
+    "docker": "dckr" + "_pat_" + body(27),
+    "tailscale": "tskey" + "-auth-" + body(17) + "-" + body(32),
+    "perplexity": "pplx" + "-" + body(48),
+    "mailgun": "key" + "-" + body(32, HEX),
+    "mailchimp": body(32, HEX) + "-us" + "19",
+    "square": "sq0atp" + "-" + body(22),
+    "doppler": "dp.pt" + "." + body(43),
+    "atlassian": "ATATT3x" + body(180),
+    "replicate": "r8" + "_" + body(37),
+    "xai": "xai" + "-" + body(80),
+}
+
+CONTEXTS: dict[str, Callable[[str], str]] = {
+    "prose": lambda secret: f"I used {secret}, as you said.",
+    "JSON": lambda secret: json.dumps({"value": secret, "after": 1}),
+    "JSON in JSON": lambda secret: json.dumps({"line": json.dumps({"value": f"one\n{secret}\ttwo"})}),
+    "JSON string with escapes": lambda secret: json.dumps(f"first\n{secret}\nlast"),
+    "a URL": lambda secret: f"https://example.org/path?a=1&v={urllib.parse.quote(secret, safe='')}&b=2",
+    "an env dump": lambda secret: f"PATH=/usr/bin\nVALUE={secret}\nHOME=/home/u\n",
+    "a coloured terminal": lambda secret: f"\x1b[32m{secret}\x1b[0m done",
+    "a cut by dots": lambda secret: f"see {secret[: len(secret) * 2 // 3]}…",
+    "a cut in the middle": lambda secret: f"see {secret[: len(secret) // 2]}…120 tokens truncated…{secret[-9:]} end",
+    "a cut that says so": lambda secret: f"see {secret[: len(secret) * 2 // 3]}[... 40 characters omitted ...]\nnext",
+}
+WITHOUT_PREFIX = {"mailchimp", "discord bot", "telegram bot", "azure client secret", "terraform"}
+"""Cut in half, these no longer show what they were."""
+
+REDACTOR = Redactor()
+
+
+def leaks(secret: str, text: str) -> bool:
+    """Whether eight characters in a row of what makes the secret secret are still there."""
+    secret_part = secret[len(secret) // 3 :]
+    return any(secret_part[at : at + 8] in text for at in range(max(1, len(secret_part) - 7)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "context"),
+    [
+        (shape, context)
+        for shape in SHAPES
+        for context in CONTEXTS
+        if not (context.startswith("a cut") and shape in WITHOUT_PREFIX)
+    ],
+)
+def test_every_shape_goes_in_every_context(shape: str, context: str) -> None:
+    text = CONTEXTS[context](SHAPES[shape])
+    redacted = REDACTOR.redact(text)
+    assert not leaks(SHAPES[shape], redacted.text), redacted.text
+    assert "[REDACTED_SECRET" in redacted.text
+    assert REDACTOR.redact(redacted.text).text == redacted.text
+    assert REDACTOR.contains_secret(text)
+    assert not REDACTOR.contains_secret(redacted.text)
+
+
+PASSWORD = "hunter" + "2"
+WORDY = "correct-horse" + "-battery"
+CODED = body(40, MIXED + "/+")
+
+ASSIGNMENTS: dict[str, tuple[str, str]] = {
+    "environment": (f"FOO_TOKEN={WORDY}", WORDY),
+    "export": (f"export X_SECRET={PASSWORD}; make", PASSWORD),
+    "quoted export": (f"export DB_PASSWORD='{PASSWORD} {WORDY}'", WORDY),
+    "short": ("API_KEY=" + "abc123", "abc123"),
+    "number": ("BOT_TOKEN=" + DIGITS, DIGITS),
+    "JSON": (json.dumps({"password": PASSWORD}), PASSWORD),
+    "JSON with escapes in it": (json.dumps({"password": 'ab"c\\' + WORDY}), WORDY),
+    "JSON in JSON": (json.dumps(json.dumps({"password": 'ab"' + WORDY, "x": 1})), WORDY),
+    "JSON in JSON in JSON": (json.dumps(json.dumps(json.dumps({"client_secret": 'a"' + WORDY}))), WORDY),
+    "command in JSON": (json.dumps({"cmd": f"export A_TOKEN={PASSWORD}\nls"}), PASSWORD),
+    "cut JSON": ('{"password": "' + PASSWORD, PASSWORD),
+    "number in JSON": ('{"password": ' + DIGITS + "}", DIGITS),
+    "YAML": (f"db:\n  password: {WORDY}\n  host: h", WORDY),
+    "YAML, quoted": (f"api_key: '{CODED}'", CODED),
+    "Python": (f"password = '{PASSWORD}'", PASSWORD),
+    "Python, annotated": (f'token: str = "{CODED}"', CODED),
+    "Python, bytes": (f"SECRET_KEY = b'{CODED}'", CODED),
+    "Python, index": (f'os.environ["API_TOKEN"] = "{CODED}"', CODED),
+    "Python, three quotes": (f'password = """{WORDY}"""', WORDY),
+    "comparison": (f'if password == "{PASSWORD}":', PASSWORD),
+    "PHP": (f"'password' => '{PASSWORD}',", PASSWORD),
+    "XML": (f"<password>{PASSWORD}</password>", PASSWORD),
+    "flag": (f"mysql --password={PASSWORD} -h x", PASSWORD),
+    "flag with a space": (f"tool --token {CODED} --x", CODED),
+    "flag in a list": (json.dumps(["tool", "--password", PASSWORD]), PASSWORD),
+    "name and value": (json.dumps({"name": "DB_PASSWORD", "value": PASSWORD}), PASSWORD),
+    "name and value in YAML": (f"- name: DB_PASSWORD\n  value: {PASSWORD}\n", PASSWORD),
+    "query": (f"https://h/x?access_token={WORDY}&y=1", WORDY),
+    "encoded query": (f"https%3A%2F%2Fh%2F%3Fapi_key%3D{CODED[:20]}%26y", CODED[:20]),
+    "connection string": (f"Server=x;Pwd={PASSWORD};Timeout=1", PASSWORD),
+    "Azure": (f"AccountName=n;AccountKey={CODED}==;EndpointSuffix=s", CODED),
+    "npmrc": (f"//registry.example.org/:_authToken={WORDY}", WORDY),
+    "npmrc, basic": ("_auth=" + "dXNlcjpwYXNzd29yZDE=", "dXNlcjpwYXNzd29yZDE"),
+    "docker config": ('{"auths": {"h": {"auth": "' + "dXNlcjpwYXNzd29yZDE=" + '"}}}', "dXNlcjpwYXNzd29yZDE"),
+    "netrc": (f"machine h login u password {PASSWORD}", PASSWORD),
+    "netrc over lines": (f"machine h\n  login u\n  password {PASSWORD}\n", PASSWORD),
+    "header": (f"Authorization: Bearer {PASSWORD}", PASSWORD),
+    "header, encoded": ("Authorization: Basic " + "dTpw", "dTpw"),
+    "header in JSON": (json.dumps({"Authorization": f"Bearer {CODED}"}), CODED),
+    "header in JSON in JSON": (json.dumps(json.dumps({"authorization": f"token {CODED}"})), CODED),
+    "header of curl": (f"curl -H 'Authorization: Bearer {WORDY}' https://h", WORDY),
+    "bearer alone": (f"send Bearer {CODED} with it", CODED),
+    "header without a scheme": (f"Authorization: {CODED}", CODED),
+    "key header": (f"X-Api-Key: {CODED}", CODED),
+    "cookie": (f"Cookie: sid={WORDY}; theme=dark", WORDY),
+    "set-cookie in JSON": (json.dumps({"Set-Cookie": f"sid={WORDY}; Path=/"}), WORDY),
+    "userinfo": ("postgres://u:" + PASSWORD + "@h/db", PASSWORD),
+    "userinfo, one letter": ("postgres://u:" + "Z" + "@h", ":Z@"),
+    "userinfo with @": ("https://u:" + PASSWORD + "@tail" + "@h/x", "tail"),
+    "userinfo without user": ("redis://:" + PASSWORD + "@h:6379/0", PASSWORD),
+    "userinfo in PHP JSON": ('"https:\\/\\/u:' + PASSWORD + '@h"', PASSWORD),
+    "userinfo, encoded": ("url=https%3A%2F%2Fu%3A" + PASSWORD + "%40h", PASSWORD),
+    "userinfo that is a token": (f"https://{body(30)}@github.com/o/r", body(30)),
+    "curl user": (f"curl -s -u admin:{PASSWORD} https://h", PASSWORD),
+    "sshpass": (f"sshpass -p {PASSWORD} ssh h", PASSWORD),
+    "slack webhook": ("https://hooks.slack" + ".com/services/T0/B0/" + body(24), body(24)),
+    "discord webhook": ("https://discord.com/api/webhooks/" + DIGITS + "/" + body(60), body(60)),
+    "azure signature": (f"https://h/c?sv=1&sig={CODED}", CODED),
+    "aws prompt": (f"AWS Secret Access Key [None]: {CODED}", CODED),
+    "aws pair": ("AKIA" + body(16, UPPER) + f",{CODED}\n", CODED),
+    "aws pair in JSON": (json.dumps({"a": f"id\n{CODED}\n" + "AKIA" + body(16, UPPER)}), CODED),
+    "markdown": (f"**Password:** {PASSWORD}", PASSWORD),
+    "shouted key": (f"SENTRY_KEY={body(32)}", body(32)),
+    "putty": ("Private-Lines: 2\n" + body(64) + "\n" + body(40) + "\n", body(40)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ASSIGNMENTS)
+def test_a_value_goes_because_of_its_name(case: str) -> None:
+    text, secret = ASSIGNMENTS[case]
+    redacted = REDACTOR.redact(text)
+    assert secret not in redacted.text
+    assert redacted.kinds
+    assert REDACTOR.redact(redacted.text).text == redacted.text
+
+
+KEPT = {
+    "sha-1": "commit " + body(40, HEX),
+    "sha-256": "sha256:" + body(64, HEX),
+    "sha-256 alone": body(64, HEX),
+    "md5": body(32, HEX) + "  file",
+    "uuid": "thread 01a226ab-5fe7-707c-80dd-7a6d93907104",
+    "integrity": '"integrity": "sha512-' + body(86, MIXED + "/+") + '=="',
+    "task-force": "the task-force and the risk-averse desk-sharing",
+    "css": "sk-spinner-wave-container-animation",
+    "placeholder": "OPENAI_API_KEY=sk-...",
+    "placeholder in words": "use sk-proj-your-api-key-here",
+    "counts": "max_tokens=4096 total_tokens: 150000 tokens: 12,345",
+    "counts in JSON": '{"input_tokens": 1234, "token_count": "1,024", "tokens": 10}',
+    "token usage": "tokens: input=1234 output=567",
+    "type": "def login(user: str, password: str) -> Token:",
+    "optional type": "password: Optional[str] = None",
+    "keyword": "connect(user=user, password=password, token=token)",
+    "attribute": "password = settings.database.password",
+    "call": "token = get_token(request)",
+    "environ": 'API_KEY = os.environ["OPENAI_API_KEY"]',
+    "variable": "export TOKEN=$OTHER_TOKEN PASSWORD=${DB_PASSWORD}",
+    "template": "token: ${{ secrets.GITHUB_TOKEN }}",
+    "format": 'f"Bearer {token}" and "password": "{password}"',
+    "angle": "password=<your password>",
+    "masked": "password: ********",
+    "file": "DB_PASSWORD_FILE=/run/secrets/db",
+    "env name": 'api_key_env = "OPENAI_API_KEY"',
+    "tokenizer": 'tokenizer = "cl100k_base"',
+    "pwd": "PWD=/home/u/project OLDPWD=/tmp",
+    "pass": "PASS: tests/test_x.py 12 pass: 34",
+    "prose": "Password: required. The secret: none. A token is needed; the key: patience.",
+    "question": "how do I reset my password and where does the token go?",
+    "bearer in prose": "Authorization: Bearer token, bearer authentication",
+    "secret name": "secretName: db-credentials-2",
+    "address": "http://localhost:8080/@scope/package and git@github.com:o/r.git",
+    "userinfo variable": "postgres://$USER:$PASSWORD@h/db",
+    "docker user": "docker run -u 1000:1000 image",
+    "public key": "-----BEGIN PUBLIC KEY-----\n" + body(64) + "\n-----END PUBLIC KEY-----",
+    "pem in prose": "look for '-----BEGIN PRIVATE" + " KEY-----' in the file",
+    "cache key": "CACHE_KEY=" + body(64, HEX),
+    "snake": "task_test_helper_function_name_is_long work_live_view",
+    "npm variable": "npm_config_registry and hf_hub_download",
+    "workflow": "pypi-publish-to-the-test-registry-workflow",
+    "empty": '{"password": "", "token": null, "secret": true}',
+    "fetch": 'fetch(u, {credentials: "same-origin"})',
+    "arn": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-AbCd12",
+    "prompt": "getpass.getpass('Password: ', stream=None)",
+    "version": "1.2.3-beta+build.456 v18.17.0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_look_alikes_stay(case: str) -> None:
+    assert REDACTOR.redact(KEPT[case]).text == KEPT[case]
+    assert not REDACTOR.contains_secret(KEPT[case])
+
+
+@pytest.mark.parametrize("label", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_private_key_goes_whole_however_deep_it_is_escaped(label: str, depth: int) -> None:
+    text = f"before\n{a_pem_key(label)}\nafter"
+    expected = "before\n[REDACTED_SECRET:private_key]\nafter"
+    for _ in range(depth):
+        text, expected = json.dumps(text), json.dumps(expected)
+    assert REDACTOR.clean(text) == expected
+
+
+def test_a_private_key_without_its_end_goes_up_to_where_it_was_cut() -> None:
+    key = a_pem_key()
+    for cut in (key[:200], key[:200] + "\n[... 20 lines omitted ...]\nprose after", json.dumps(key[:222])):
+        redacted = REDACTOR.clean(cut)
+        assert not leaks(MIXED, redacted), redacted
+    assert "prose after" in REDACTOR.clean(key[:200] + "\n[... 20 lines omitted ...]\nprose after")
+
+
+def test_a_private_key_without_its_beginning_goes_too() -> None:
+    key = a_pem_key()
+    for tail in ("text\n" + key[150:], "x …9 tokens truncated…" + key[150:], json.dumps("text\n" + key[150:])):
+        redacted = REDACTOR.clean(tail)
+        assert not leaks(MIXED, redacted), redacted
+    assert REDACTOR.clean("text\n" + key[150:]).startswith("text\n")
+
+
+def test_several_private_keys_leave_what_stands_between_them() -> None:
+    key = a_pem_key()
+    tail = key[key.index("\n", 150) :]
+    text = f"{tail}\nA\n{key}\nB\n{key[:200]}\nsome words here\n{key}\nC"
+    redacted = REDACTOR.redact(text)
+    assert re.findall(r"^(?:[ABC]|some words here)$", redacted.text, re.MULTILINE) == ["A", "B", "some words here", "C"]
+    assert not leaks(MIXED, redacted.text)
+    assert redacted.kinds == {"private_key": 4}
+
+
+def test_redacted_json_is_still_json() -> None:
+    record = {"password": 'a"b\\', "env": "A_TOKEN=x1y2z3\nB=2", "url": "postgres://u:" + "p@h/db", "n": [1, None]}
+    inner = json.dumps(record)
+    for text in (inner, json.dumps(inner)):
+        assert json.loads(REDACTOR.clean(text))
+    assert json.loads(REDACTOR.clean(inner))["n"] == [1, None]
+
+
+def test_a_known_shape_names_the_kind_even_behind_a_name() -> None:
+    redacted = REDACTOR.redact("GITHUB_TOKEN=" + SHAPES["github classic"] + " and DB_PASSWORD=" + PASSWORD)
+    assert redacted.text == "GITHUB_TOKEN=[REDACTED_SECRET:github] and DB_PASSWORD=[REDACTED_SECRET:password]"
+    assert redacted.kinds == {"github": 1, "password": 1}
+
+
+def test_a_secret_that_another_hid_goes_too() -> None:
+    text = SHAPES["aws id"] + SHAPES["openai"]
+    assert not leaks(SHAPES["openai"], REDACTOR.clean(text))
+
+
+def test_a_users_pattern_goes_but_never_matches_a_replacement() -> None:
+    redactor = Redactor([r"ACME-\d+", r"SECRET", r"x*"])
+    redacted = redactor.redact("ACME-12 and FOO_TOKEN=" + WORDY + " SECRET")
+    assert redacted.text == (
+        "[REDACTED_SECRET:custom] and FOO_TOKEN=[REDACTED_SECRET:token] [REDACTED_SECRET:custom]"
+    )  # fmt: skip
+    assert redactor.redact(redacted.text).text == redacted.text
+    assert redactor.contains_secret("ACME-1")
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "(?P<x>a)(?P<x>b)", "a{99999999999999999999}"])
+def test_a_pattern_that_is_no_regular_expression_is_named(pattern: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(repr(pattern))):
+        Redactor([pattern])
+
+
+def test_a_letter_that_grows_when_folded_does_not_shift_what_goes() -> None:
+    assert REDACTOR.clean("İİİ DB_PASSWORD=" + PASSWORD + " ok") == "İİİ DB_PASSWORD=[REDACTED_SECRET:password] ok"
+
+
+HOSTILE = [
+    "sk-", "sk-proj-", "pypi-", "eyJ", "\\neyJ", "AKIA", "token", 'password="', 'password=\\"', "://a:b",
+    "-----BEGIN PRIVATE" + " KEY-----",
+    "-----END PRIVATE" + " KEY-----", "Cookie: a=", "\\", "a-", "sk-aB3…", "secret\\", "curl ",
+]  # fmt: skip
+"""Repeated, each of these makes a careless pattern look at the rest of the text from each of its occurrences."""
+ODD = [
+    "eyJa.", "ghp_aB3", "token=", "://", "%3A%2F%2F", "Authorization: Bearer ", "login a password ", '"', "A",
+    "token: \\n", "key-",
+    ".aaaaaa.", "M.aaaaaa.", ":AA", "[... ", "…", "--password ", "a1Q~", "pass: ", "Private-Lines: 1\n", "auth",
+    "asic Aa0", "-us1",
+    "-----BEGIN PRIVATE" + " KEY-----\nAAAA\\", "AKIA" + "A" * 16 + " ", "x=", "\n", "token[", "İ", "\ud800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_input_of_a_megabyte_comes_back(piece: str) -> None:
+    redacted = REDACTOR.redact(piece * (1_000_000 // len(piece)))
+    assert PLACEHOLDER.sub("", redacted.text).count(piece) <= 1_000_000 // len(piece)
+
+
+@pytest.mark.parametrize("piece", ODD)
+def test_odd_input_comes_back(piece: str) -> None:
+    once = REDACTOR.clean(piece * 5_000)
+    assert REDACTOR.clean(once) == once
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *SHAPES.values(),
+        *(text for text, _ in ASSIGNMENTS.values()),
+        *HOSTILE,
+        *KEPT.values(),
+        a_pem_key(),
+        "\n",
+        '"',
+        "\\n",
+        " ",
+    ]
+)
+
+
+@given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=12)), max_size=8).map("".join))
+def test_redacting_never_raises_and_redacting_twice_changes_nothing(text: str) -> None:
+    once = REDACTOR.redact(text)
+    twice = REDACTOR.redact(once.text)
+    assert twice.text == once.text
+    assert twice.kinds == {}
+    assert REDACTOR.contains_secret(text) == bool(once.kinds)
+    assert len(PLACEHOLDER.findall(once.text)) >= len(PLACEHOLDER.findall(text))
