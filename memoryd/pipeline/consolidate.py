@@ -149,7 +149,7 @@ async def _write(context: Context, lease: Lease, evidence: Evidence) -> AgentRun
     if complaints:
         raise ResultRejected(
             "the folder written without a model was not accepted, and the memory stands as it was",
-            remedy="if a model wrote it before, configure that provider again; `memoryd jobs show global` has the history",
+            remedy="if a model wrote the memory so far, configure its provider again",
             complaints=tuple(complaints),
         )
     return None
@@ -206,7 +206,7 @@ def _judge(context: Context, evidence: Evidence) -> list[str]:
     evidence.strays += len(strays)
     mending.rewrite_provenance(work)
     after = Folder.read(work)
-    complaints = list(
+    return list(
         acceptance.judge(
             before=evidence.before,
             after=after,
@@ -215,7 +215,6 @@ def _judge(context: Context, evidence: Evidence) -> list[str]:
             redactor=context.redactor,
         ).complaints
     )
-    return complaints
 
 
 def _judge_model(context: Context, evidence: Evidence) -> tuple[str, ...]:

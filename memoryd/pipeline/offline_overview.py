@@ -92,14 +92,15 @@ def _preferences(sections: Mapping[Section, tuple[Bullet, ...]]) -> tuple[Bullet
 
 
 def _tip_lines(projects: Sequence[Project]) -> list[str]:
-    """Return what failed and then worked, of the newest sessions first."""
-    return [
+    """Return what failed and then worked, of the newest sessions first; what several sessions saw is said once."""
+    lines = (
         f"in {project.cwd}: {failure}"
         for project in projects
         for session in reversed(project.sessions)
         for failure in session.lesson.failures
         if " worked with exit code 0" in failure
-    ]
+    )
+    return list(dict.fromkeys(lines))
 
 
 def _summary(projects: Sequence[Project], notes: Sequence[Note], chosen: Sequence[_Optional], now: float) -> Summary:
