@@ -2,8 +2,6 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,17 +10,6 @@ from tests.support.model_asked import CONSOLIDATION, STAGE1
 from tests.support.model_server import ModelServer
 from tests.support.process import GLOBAL_KIND, STAGE1_KIND, Place
 from tests.support.sessions import install_recorded
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["openai", "openai-chat"])
@@ -103,7 +90,7 @@ def test_consent_given_once_on_the_command_line_holds_for_that_pass(place: Place
 def test_one_thread_can_be_asked_for(place: Place, server: ModelServer) -> None:
     recorded = install_recorded(place.codex, now=time.time(), idle_hours=7, names=["interactive-0.171.0"])
     place.configure(base_url=server.base_url)
-    wanted = sorted(eligible(recorded))[0]
+    wanted = min(eligible(recorded))
 
     done = place.run("sync", "--now", "--thread", wanted, "--backfill", "recent", "--json")
 

@@ -13,7 +13,9 @@ from tests.support.model_replies import Call, Reply, tools
 
 EMPTY_STAGE1 = Reply(text=json.dumps({"rollout_summary": "", "rollout_slug": "", "raw_memory": ""}))
 
-ROW = re.compile(r"^\[(human user|assistant final|other agent|assistant commentary|harness context|tool)\][ ]?(.*)$")
+ROW = re.compile(
+    r"^\[(human user|assistant final|other agent|assistant commentary|harness context|tool)\](?: #\d+)?[ ]?(.*)$"
+)
 OMITTED = re.compile(r"^\[\.\.\. .* omitted \.\.\.\]$")
 FENCE = re.compile(r"two lines that read `([^`]+)`")
 FACT = re.compile(r"^(cwd|thread_id|git_branch): (.*)$", re.MULTILINE)

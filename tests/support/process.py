@@ -99,7 +99,7 @@ class Place:
     def configure(
         self, *, base_url: str | None = None, kind: str = "openai", key: str | None = None, **changes: object
     ) -> None:
-        """Write config.toml: a scripted provider (offline without `base_url`), waits short; `changes` are dotted by __."""
+        """Write config.toml: a scripted provider (offline without `base_url`), short waits; a __ in `changes` is a dot."""
         settings: dict[str, dict[str, object]] = {
             "sources": {"agents": ["codex"]},
             "sources.roots": {"codex": [str(self.codex)]},
@@ -133,6 +133,7 @@ class Place:
     def execute(self, words: Sequence[str], *, clean: bool = True) -> Finished:
         done = subprocess.run(
             words,
+            check=False,
             env=self.environ,
             cwd=REPOSITORY,
             stdin=subprocess.DEVNULL,
@@ -153,12 +154,16 @@ class Place:
         return Process(list(words), self.environ)
 
     @contextmanager
-    def daemon(self, *, stop: bool = True) -> Iterator["Process"]:
-        """Run the daemon while the block lasts; at its end SIGTERM must end it with 0, without a traceback."""
+    def daemon(self) -> Iterator["Process"]:
+        """Run the daemon while the block lasts, from its first scan on: what is recorded after it is no history.
+
+        At the block's end SIGTERM must end it with 0, without a traceback.
+        """
         with self.start(*self.words("run", "--log-level", "debug")) as process:
             process.wait_for_event("daemon.started")
+            process.wait_for_event("scan.completed")
             yield process
-            if stop and process.is_running:
+            if process.is_running:
                 assert process.terminate() == 0, process.output
             assert_no_traceback(process.output)
 
