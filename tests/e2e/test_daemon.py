@@ -15,14 +15,12 @@ from tests.support.model_replies import Hang, Scripted
 from tests.support.model_server import ModelServer
 from tests.support.process import GLOBAL_KIND, PATIENCE_SECONDS, STAGE1_KIND, Place, Process
 
-IMPATIENT: dict[str, object] = {"discover__min_idle": "1s", "discover__scan_interval": "1s"}
-
 
 @pytest.fixture
 def impatient(place: Place, server: ModelServer) -> Place:
     """A place whose daemon looks every second for sessions that rested one second."""
     place.codex.mkdir()
-    place.configure(base_url=server.base_url, **IMPATIENT)
+    place.configure(base_url=server.base_url, discover__min_idle="1s", discover__scan_interval="1s")
     return place
 
 

@@ -99,7 +99,7 @@ class Place:
     def configure(
         self, *, base_url: str | None = None, kind: str = "openai", key: str | None = None, **changes: object
     ) -> None:
-        """Write config.toml: a scripted provider (offline without `base_url`), short waits; a __ in `changes` is a dot."""
+        """Write config.toml: a scripted provider (offline without `base_url`), short waits; a __ stands for a dot."""
         settings: dict[str, dict[str, object]] = {
             "sources": {"agents": ["codex"]},
             "sources.roots": {"codex": [str(self.codex)]},
