@@ -1,0 +1,63 @@
+"""Cutting and estimating text by bytes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryd.text import byte_length, estimate_tokens, first_line, truncate_bytes, truncate_middle
+
+ANY_TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
+
+
+@given(ANY_TEXT, st.integers(-2, 130))
+def test_a_cut_text_is_the_longest_beginning_that_fits(text: str, limit: int) -> None:
+    cut = truncate_bytes(text, limit)
+    assert text.startswith(cut)
+    assert byte_length(cut) <= max(0, limit)
+    assert cut == text or limit <= 0 or byte_length(text[: len(cut) + 1]) > limit
+
+
+@given(ANY_TEXT, st.integers(0, 130), st.sampled_from(["[...]", "…", ""]))
+def test_a_text_cut_in_the_middle_keeps_both_ends(text: str, limit: int, mark: str) -> None:
+    cut = truncate_middle(text, limit, mark)
+    assert byte_length(cut) <= limit
+    if byte_length(text) <= limit:
+        assert cut == text
+    elif byte_length(mark) < limit:
+        head, _, tail = cut.partition(mark) if mark else (cut, "", "")
+        assert text.startswith(head) or not mark
+        assert text.endswith(tail)
+        assert byte_length(cut) >= limit - 6
+
+
+def test_a_limit_below_the_mark_leaves_the_beginning_of_the_mark() -> None:
+    assert truncate_middle("a long text", 3, "[cut]") == "[cu"
+
+
+def test_a_lone_surrogate_is_counted_and_cut_like_a_character() -> None:
+    assert byte_length("a\ud800b") == 5
+    assert truncate_bytes("a\ud800b", 3) == "a"
+    assert truncate_middle("\ud800" * 9, 13, "|") == "\ud800\ud800|\ud800\ud800"
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "ratio", "expected"), [(0, 3.0, 0), (1, 3.0, 1), (3, 3.0, 1), (4, 3.0, 2), (10, 2.5, 4)]
+)
+def test_an_estimate_rounds_up(n_bytes: int, ratio: float, expected: int) -> None:
+    assert estimate_tokens(n_bytes, ratio) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("", 10, ""),
+        (" \n\t\n", 10, ""),
+        ("\n  two   words \nmore", 20, "two words"),
+        ("a longer line", 8, "a longe…"),
+        ("a longer line", 3, "a…"),
+        ("abc", 1, "…"),
+        ("abc", 0, ""),
+    ],
+)
+def test_the_first_line_is_the_first_that_is_not_blank(text: str, limit: int, expected: str) -> None:
+    assert first_line(text, limit) == expected
