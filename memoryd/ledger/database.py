@@ -73,7 +73,7 @@ class Ledger:
                     conn, warning = opening.open_writer(path, steps=steps, mountinfo=table, now=clock.now())
                     return conn
             except MemorydError as error:
-                # A connector that raises leaves aiosqlite's thread behind to speak to a loop that may be closed by then.
+                # A connector that raises leaves aiosqlite's thread behind, to speak to a loop that may be closed.
                 failure = error
                 return sqlite3.connect(":memory:")
 
@@ -110,7 +110,7 @@ class Ledger:
 
         # aiosqlite's own methods run one statement each; only this private one runs a whole function on its thread.
         # The minor version is pinned, and tests/ledger/test_database.py shows what is relied upon.
-        execute = cast("Callable[[Callable[[], T]], Awaitable[T]]", self._connection._execute)  # noqa: SLF001
+        execute = cast("Callable[[Callable[[], T]], Awaitable[T]]", self._connection._execute)  # noqa: SLF001 - said above
         return await execute(job)
 
     async def close(self) -> None:

@@ -94,7 +94,7 @@ def _oddity(entry: os.DirEntry[str]) -> Odd | None:
     if _CONTROL.search(entry.name) or not _is_unicode(entry.name):
         return Odd.BAD_NAME
     if entry.is_dir(follow_symlinks=False):
-        return Odd.REPOSITORY if os.path.lexists(os.path.join(entry.path, ".git")) else None  # noqa: PTH118
+        return Odd.REPOSITORY if os.path.lexists(os.path.join(entry.path, ".git")) else None  # noqa: PTH118 (hot)
     if not entry.is_file(follow_symlinks=False):
         return Odd.SPECIAL
     return Odd.EDITOR_FILE if _EDITOR_FILE.fullmatch(entry.name) else None
