@@ -7,11 +7,18 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from memoryd import logs
+from memoryd.config import Settings
 from memoryd.daemon.passes import Progress, Step
+from memoryd.redact import Redactor
 
 log = logs.get()
 
 STAGES = {"discover": "reading sessions", "extract": "remembering", "consolidate": "consolidating"}
+
+
+def start_logging(settings: Settings) -> None:
+    """Begin to log as the settings say; what their patterns call a secret is one in the log too."""
+    logs.configure(settings.log.format, settings.log.level, redactor=Redactor(settings.privacy.patterns))
 
 
 def print_json(data: Mapping[str, object] | list[object]) -> None:

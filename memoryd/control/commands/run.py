@@ -4,9 +4,10 @@ import argparse
 import asyncio
 import signal
 
-from memoryd import config, logs
+from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
+from memoryd.control.console import start_logging
 from memoryd.daemon import lock
 from memoryd.daemon.house import DAEMON, open_house
 from memoryd.daemon.notify import notify
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
         key: value for key, value in {"log.level": args.log_level, "log.format": args.log_format}.items() if value
     }
     settings = config.load(args.home, environ=config.environ(), overrides=overrides)
-    logs.configure(settings.log.format, settings.log.level)
+    start_logging(settings)
     return asyncio.run(_run(settings))
 
 

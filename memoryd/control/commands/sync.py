@@ -5,11 +5,11 @@ import asyncio
 import sys
 from collections.abc import Mapping
 
-from memoryd import config, logs
+from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.commands.explain import MEANING_OF_WAIT
-from memoryd.control.console import plural, print_json, progress_reporter
+from memoryd.control.console import plural, print_json, progress_reporter, start_logging
 from memoryd.daemon import control_socket
 from memoryd.daemon.house import open_house
 from memoryd.daemon.passes import Progress, Step, as_json, run_pass
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the pass. Exit 0 done, 1 a job failed, 3 due work was left undone for a stated reason."""
     settings = config.load(args.home, environ=config.environ())
-    logs.configure(settings.log.format, settings.log.level)
+    start_logging(settings)
     with progress_reporter() as progress:
         result = asyncio.run(_sync(settings, args, progress))
     if args.json:
