@@ -13,6 +13,9 @@ from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
 
 _SQL = queries.load("jobs")
 
+CLOCK_SLACK = 600
+"""Seconds by which a wait may have begun in the future before the clock is thought to have been set back."""
+
 
 def enqueue_stage1(
     conn: sqlite3.Connection, *, thread_id: str, updated_at: int, record_bytes: int, now: float, max_attempts: int
@@ -87,6 +90,15 @@ def expedite(conn: sqlite3.Connection, *, kind: JobKind, reasons: Collection[str
         "ready_at": policy.at_once(now),
     }
     return len(fetch_all(conn, _SQL["expedite_jobs"], parameters, make_job))
+
+
+def mend_waits(conn: sqlite3.Connection, *, kind: JobKind, now: float) -> int:
+    """Drop waits that were set in what is now the future, after a clock that was ahead has been set back.
+
+    For the start and for whoever notices the clock's jump; steps of up to CLOCK_SLACK seconds only delay.
+    """
+    parameters = {"kind": kind, "now": now, "ready_at": policy.at_once(now), "begun_after": now + CLOCK_SLACK}
+    return len(fetch_all(conn, _SQL["mend_waits"], parameters, make_job))
 
 
 def retry(conn: sqlite3.Connection, *, kind: JobKind, job_key: str, now: float, max_attempts: int) -> bool:

@@ -1,7 +1,7 @@
 """When to try again: pure functions of counts, settings and an instant."""
 
 import math
-import random  # noqa: TID251 - only the type of what is handed in
+import random
 from dataclasses import dataclass
 
 from memoryd.ledger.states import WaitReason

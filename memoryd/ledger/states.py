@@ -78,4 +78,5 @@ MOVES: dict[str, Move] = {
     "revive_job": _move((_P, _E), (_P,)),
     "revive_dead_jobs": _move((_E,), (_P,)),
     "expedite_jobs": _move((_P,), (_P,)),
+    "mend_waits": _move((_P,), (_P,)),
 }

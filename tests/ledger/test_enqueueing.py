@@ -331,3 +331,35 @@ def test_a_crash_wait_is_not_cleared_by_an_enqueue_of_consolidation(conn: sqlite
     job = enqueue_global(conn, now=now, timing=TIMING)
 
     assert (job.wait_reason, job.ready_at) == ("crash", int(NOW + 2 * LEASE_SECONDS + RETRY_CAP))
+
+
+# --- a clock that was ahead
+
+
+def _mend(conn: sqlite3.Connection, *, now: float, kind: JobKind = JobKind.STAGE1) -> int:
+    return jobs.mend_waits(conn, kind=kind, now=now)
+
+
+def test_i5_what_was_enqueued_by_a_clock_ahead_can_run_once_it_is_set_back(conn: sqlite3.Connection) -> None:
+    enqueue(conn)
+    back = NOW - 5 * 365 * 86_400
+    assert claim(conn, now=back) is None
+
+    assert _mend(conn, now=back) == 1
+    assert claim(conn, now=back) is not None
+
+
+def test_a_wait_set_by_a_clock_ahead_is_dropped(conn: sqlite3.Connection) -> None:
+    jobs.defer(conn, a_lease(conn, GLOBAL), now=NOW, until=NOW + 60, reason="budget", error=None)
+
+    assert _mend(conn, now=NOW - 86_400) == 0
+    assert _mend(conn, now=NOW - 86_400, kind=GLOBAL) == 1
+    assert the_job(conn, GLOBAL).wait_reason is None
+
+
+def test_a_wait_that_began_in_the_past_or_just_now_stands(conn: sqlite3.Connection) -> None:
+    jobs.defer(conn, a_lease(conn), now=NOW, until=NOW + 7 * 86_400, reason="rate_limited", error=None)
+
+    assert _mend(conn, now=NOW + 60) == 0
+    assert _mend(conn, now=NOW - 300) == 0
+    assert the_job(conn).wait_reason == "rate_limited"

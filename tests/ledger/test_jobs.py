@@ -275,7 +275,7 @@ def _everything(conn: sqlite3.Connection) -> list[str]:
     [
         lambda conn, lease: jobs.heartbeat(conn, lease, now=NOW, lease_seconds=LEASE_SECONDS),
         lambda conn, lease: complete(conn, lease, output=an_output(), covered=Covered(1000, 50)),
-        lambda conn, lease: complete(conn, lease),
+        complete,
         lambda conn, lease: jobs.fail(conn, lease, now=NOW, retry_at=NOW, error="e", error_class="E"),
         lambda conn, lease: jobs.defer(conn, lease, now=NOW, until=NOW, reason="rate_limited", error=None),
         lambda conn, lease: jobs.release(conn, lease, now=NOW),
@@ -315,15 +315,13 @@ def test_i2_a_job_that_was_deleted_is_lost_too(conn: sqlite3.Connection) -> None
     assert outputs.get(conn, THREAD) is None
 
 
-# --- complete (stage 1)
+# --- the end of stage 1
 
 
 def test_completing_stores_the_output_covers_the_session_and_asks_for_consolidation(conn: sqlite3.Connection) -> None:
     lease = a_lease(conn)
 
-    completion = complete(
-        conn, lease, now=NOW + 7.5, output=an_output(stem="a-stem"), covered=Covered(1000, 50)
-    )
+    completion = complete(conn, lease, now=NOW + 7.5, output=an_output(stem="a-stem"), covered=Covered(1000, 50))
 
     assert completion == Completion(Status.DONE, stored=True, removed=False)
     assert completion.dirtied
@@ -415,7 +413,7 @@ def test_a_success_clears_the_traces_of_failures(conn: sqlite3.Connection) -> No
     assert (job.last_error, job.retry_at, job.crash_count, job.last_success_at) == (None, None, 0, int(NOW))
 
 
-# --- complete (consolidation)
+# --- the end of a consolidation
 
 
 def _consolidate(conn: sqlite3.Connection, lease: Lease, **changes: object) -> ConsolidationCompletion:
@@ -524,9 +522,7 @@ def test_a_deferral_into_the_past_is_claimable_now(conn: sqlite3.Connection) -> 
 
 
 def test_a_failure_takes_an_attempt_and_waits(conn: sqlite3.Connection) -> None:
-    job = jobs.fail(
-        conn, a_lease(conn), now=NOW + 1, retry_at=NOW + 90, error="no JSON", error_class="MalformedReply"
-    )
+    job = jobs.fail(conn, a_lease(conn), now=NOW + 1, retry_at=NOW + 90, error="no JSON", error_class="MalformedReply")
 
     assert (job.status, job.retry_remaining, job.wait_reason) == (Status.PENDING, 2, "backoff")
     assert job.ready_at == job.retry_at == int(NOW) + 90

@@ -152,9 +152,9 @@ async def test_a_reader_of_a_broken_file_says_so(path: Path) -> None:
         await Ledger.open(path, clock=FakeClock(), read_only=True)
 
 
-async def test_a_reader_copes_where_the_shared_memory_cannot_be_made(path: Path) -> None:
+async def test_a_reader_copes_where_no_file_can_be_made_beside_the_ledger(path: Path) -> None:
     await _make(path)
-    path.with_name(path.name + "-shm").mkdir()  # as on a read-only mount: no file can be made there
+    path.with_name(path.name + "-wal").mkdir()  # SQLite answers as on a read-only mount: unable to open
 
     async with await Ledger.open(path, clock=FakeClock(), read_only=True) as reader:
         assert await reader.read(meta.get, "colour") == "green"

@@ -33,6 +33,7 @@ HOT = [
     ("jobs", "find_next_ready"),
     ("jobs", "find_last_success"),
     ("jobs", "count_ready"),
+    ("jobs", "mend_waits"),
     ("attempts", "insert_attempt"),
     ("attempts", "end_attempt"),
     ("attempts", "add_request"),

@@ -48,13 +48,13 @@ def test_every_table_is_strict(conn: sqlite3.Connection) -> None:
     [
         (
             "stage1_outputs",
-            "thread_id source_updated_at raw_memory rollout_summary rollout_slug generated_at usage_count last_usage"
-            " selected_for_phase2 selected_for_phase2_source_updated_at",
+            """thread_id source_updated_at raw_memory rollout_summary rollout_slug generated_at usage_count last_usage
+            selected_for_phase2 selected_for_phase2_source_updated_at""",
         ),
         (
             "jobs",
-            "kind job_key status worker_id ownership_token started_at finished_at lease_until retry_at"
-            " retry_remaining last_error input_watermark last_success_watermark",
+            """kind job_key status worker_id ownership_token started_at finished_at lease_until retry_at
+            retry_remaining last_error input_watermark last_success_watermark""",
         ),
     ],
 )

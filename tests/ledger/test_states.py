@@ -47,6 +47,7 @@ _PARAMETERS: dict[str, object] = {
     "enqueued_at": 100,
     "enqueue_reason": "session",
     "reasons": '["debounce"]',
+    "begun_after": 999,
 }
 
 _VARIANTS: tuple[dict[str, object], ...] = ({}, {"retry_remaining": 1}, {"input_watermark": 11})
@@ -75,7 +76,7 @@ def _parameters(name: str, status: Status) -> dict[str, object]:
         parameters["token"] = "new"
     if name == "renew_lease":
         parameters["lease_until"] = 280
-    if name == "expedite_jobs" and status is Status.PENDING:
+    if name in {"expedite_jobs", "mend_waits"} and status is Status.PENDING:
         parameters["now"] = 80
     return parameters
 
@@ -88,6 +89,8 @@ def _outcomes(conn: sqlite3.Connection, name: str, status: Status) -> set[Status
         _insert(conn, status, variant)
         if name == "expedite_jobs" and status is Status.PENDING:
             conn.execute("UPDATE jobs SET wait_reason = 'debounce'")
+        if name == "mend_waits":
+            conn.execute("UPDATE jobs SET enqueued_at = 1000")
         touched = conn.execute(_SQL[name], _parameters(name, status)).fetchall()
         after = Status(conn.execute("SELECT status FROM jobs").fetchone()[0])
         if touched:

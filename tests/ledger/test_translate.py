@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt, LeaseLost, StorageError
+from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, StorageError
 from memoryd.ledger.translate import translated
 
 PATH = Path("/home/me/.memoryd/ledger.sqlite3")

@@ -151,6 +151,14 @@ WHERE kind = :kind AND ready_at > :now AND status = 'pending'
   AND wait_reason IN (SELECT value FROM json_each(:reasons))
 RETURNING *;
 
+-- name: mend_waits
+-- A wait that begins after :begun_after was set by a clock that was wrong then, or is wrong now.
+UPDATE jobs
+SET ready_at = :ready_at, retry_at = NULL, wait_reason = NULL
+WHERE kind = :kind AND ready_at > :now AND status = 'pending'
+  AND max(coalesce(finished_at, 0), coalesce(enqueued_at, 0)) > :begun_after
+RETURNING *;
+
 -- name: find_next_ready
 -- The first entry of the partial index.
 SELECT min(ready_at) FROM jobs WHERE kind = :kind AND ready_at IS NOT NULL;
