@@ -1,6 +1,7 @@
 """`memoryd config show | check`: the settings that hold, where each comes from, and whether they are right."""
 
 import argparse
+from collections.abc import Mapping
 
 from memoryd import config
 from memoryd.control.console import print_json
@@ -31,8 +32,15 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print(f"# {file}{'' if file.exists() else ' (not there: defaults)'}")
     for key, value in _flat(shown):
-        print(f"{key} = {value}  # {settings.origins.get(key, 'default')}")
+        print(f"{key} = {value}  # {_origin(settings.origins, key)}")
     return 0
+
+
+def _origin(origins: Mapping[str, str], key: str) -> str:
+    """Say where a value comes from: the file may have given the key itself or the table that holds it."""
+    parts = key.split(".")
+    candidates = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((origins[candidate] for candidate in candidates if candidate in origins), "default")
 
 
 def _flat(values: object, prefix: str = "") -> list[tuple[str, object]]:
