@@ -6,7 +6,10 @@ the machine's watches run out; so it restarts with a growing pause, and nobody r
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 
 from watchfiles import awatch
 from watchfiles._rust_notify import WatchfilesRustInternalError
@@ -16,45 +19,80 @@ from memoryd.logs import get
 
 log = get()
 
-# Gather changes for this long before one wake-up (milliseconds): one a second at most.
-STEP_MS = 1_000
-DEBOUNCE_MS = 5_000
-RUST_TIMEOUT_MS = 60_000
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 600.0
 
 
-async def watch(roots: Callable[[], Sequence[Path]], wake: Callable[[], None], clock: Clock) -> None:
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often the watcher stirs, in milliseconds.
+
+    It gathers changes in steps until one brings none, for `debounce_ms` at most; after `look_again_ms` without a change
+    it looks whether roots came, went or were made anew.
+    """
+
+    step_ms: int = 1_000
+    debounce_ms: int = 5_000
+    look_again_ms: int = 60_000
+
+
+CALM = Pace()
+"""One wake-up of the processor a second, where the watcher's own defaults make twenty."""
+
+
+async def watch(
+    roots: Callable[[], Sequence[Path]],
+    wake: Callable[[], None],
+    clock: Clock,
+    *,
+    pace: Pace = CALM,
+) -> None:
     """Call `wake` whenever something under the roots changes, until cancelled; `roots` is asked at each restart."""
     pause = FIRST_PAUSE_SECONDS
     while True:
-        existing = [root for root in roots() if root.is_dir()]
-        failure = await _watch_once(existing, wake) if existing else "no root exists"
+        failure = await _watch_once(roots, wake, pace) if _existing(roots()) else "no root exists"
         if failure is None:
             pause = FIRST_PAUSE_SECONDS
         else:
-            log.warning("watcher.failed", error=failure, retry_in=pause, roots=len(existing))
+            log.warning("watcher.failed", error=failure, retry_in=pause, roots=len(roots()))
         await clock.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
 
-async def _watch_once(roots: Sequence[Path], wake: Callable[[], None]) -> str | None:
-    """Watch until the watcher ends by itself; return why."""
+async def _watch_once(roots: Callable[[], Sequence[Path]], wake: Callable[[], None], pace: Pace) -> str | None:
+    """Watch until the watcher fails (return why), or no longer watches what there is (None)."""
     stop = asyncio.Event()
+    watched = _existing(roots())
     try:
-        async for _changes in awatch(
-            *roots,
+        async for changes in awatch(
+            *watched,
             watch_filter=None,
             stop_event=stop,
-            step=STEP_MS,
-            debounce=DEBOUNCE_MS,
-            rust_timeout=RUST_TIMEOUT_MS,
+            step=pace.step_ms,
+            debounce=pace.debounce_ms,
+            rust_timeout=pace.look_again_ms,
+            yield_on_timeout=True,
             recursive=True,
             ignore_permission_denied=True,
         ):
-            wake()
+            if changes:
+                wake()
+            elif _existing(roots()) != watched:
+                wake()
+                return None
     except (OSError, RuntimeError, WatchfilesRustInternalError, UnicodeError) as error:
         return f"{type(error).__name__}: {error}"
     finally:
         stop.set()
     return None
+
+
+def _existing(roots: Sequence[Path]) -> dict[Path, tuple[int, int]]:
+    """Return the roots that are folders now, each with its device and inode."""
+    found = {}
+    for root in roots:
+        with suppress(OSError):
+            stat = root.stat()
+            if S_ISDIR(stat.st_mode):
+                found[root] = (stat.st_dev, stat.st_ino)
+    return found
