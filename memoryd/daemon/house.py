@@ -11,7 +11,9 @@ from memoryd.clock import Clock
 from memoryd.config import Settings, agent_home, resolve_api_key
 from memoryd.daemon import lock
 from memoryd.daemon.spending import Spending
+from memoryd.ledger import jobs
 from memoryd.ledger.database import Ledger
+from memoryd.ledger.states import JobKind
 from memoryd.llm.client import LadderMemory, ModelClient, Wiring
 from memoryd.llm.providers import open_client
 from memoryd.pipeline.context import Agent, Context, StageModel
@@ -29,6 +31,12 @@ DAEMON: Final = "daemon"
 
 def passed(_point: str) -> None:
     """Do nothing at a named point: what the product does there; tests hand in something else."""
+
+
+async def mend_clock_damage(context: Context) -> None:
+    """Drop waits that a clock which was ahead has put into what is the future now."""
+    for kind in JobKind:
+        await context.ledger.write(jobs.mend_waits, kind=kind, now=context.clock.now())
 
 
 @asynccontextmanager
@@ -52,7 +60,7 @@ async def open_house(
         ledger = await stack.enter_async_context(await Ledger.open(home.ledger_file, clock=clock))
         redactor = Redactor(settings.privacy.patterns)
         models = await _open_models(stack, settings, ledger, redactor, clock, environ)
-        yield Context(
+        context = Context(
             settings=settings,
             home=home,
             ledger=ledger,
@@ -67,6 +75,8 @@ async def open_house(
             still_ours=held.still_ours,
             reached=reached,
         )
+        await mend_clock_damage(context)
+        yield context
 
 
 def configured_agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Agent]:

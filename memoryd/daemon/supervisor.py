@@ -12,7 +12,7 @@ from typing import Any
 
 from memoryd import logs
 from memoryd.daemon import control_socket
-from memoryd.daemon.house import worker_name
+from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.notify import notify
 from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
 from memoryd.daemon.ticker import ClockWatch, Ticker
@@ -203,6 +203,7 @@ class Supervisor:
             if moved := clocks.jump():
                 log.warning("clock.jumped", seconds=round(moved, 1))
                 ticker.rearm(self._context.clock)
+                await mend_clock_damage(self._context)
                 self._wakeups.all()
             await self._pause(WATCHDOG_SECONDS)
 

@@ -126,6 +126,7 @@ class Worker:
             retry_cap=settings.retry_cap,
             held={lease.token for lease in self._context.held},
             only=self._only,
+            held={lease.token for lease in self._context.held},
         )
 
     async def _mark(self, lease: Lease) -> None:
@@ -259,7 +260,7 @@ class Worker:
         settings = self._context.settings.ledger
         spent = max(1, settings.max_attempts - lease.retry_remaining + 1)
         delay = retry_delay(spent, settings.retry_base, settings.retry_cap, self._context.rng)
-        await self._context.ledger.write(
+        row = await self._context.ledger.write(
             jobs.fail,
             lease,
             now=now,
@@ -267,8 +268,7 @@ class Worker:
             error=self._context.redactor.clean(outcome.message),
             error_class=outcome.error_class,
         )
-        retry_at = now + delay if lease.retry_remaining > 1 else None
-        return Done(lease.kind, lease.job_key, Ending.FAILED, outcome.error_class, outcome.message, retry_at)
+        return Done(lease.kind, lease.job_key, Ending.FAILED, outcome.error_class, outcome.message, row.ready_at)
 
     async def _log(self, done: Done, *, duration_ms: int) -> None:
         """Write the one canonical line of a run: how it ended, how long it took, what it cost."""
