@@ -126,7 +126,6 @@ class Worker:
             retry_cap=settings.retry_cap,
             held={lease.token for lease in self._context.held},
             only=self._only,
-            held={lease.token for lease in self._context.held},
         )
 
     async def _mark(self, lease: Lease) -> None:
