@@ -1,14 +1,228 @@
-"""What is no evidence: private spans, memory that memoryd itself injected, and memoryd's own calls."""
+"""What is no evidence: private spans, memory that memoryd itself injected, and memoryd's own calls.
 
+Sanitising is about whose words they are and comes first; secrets are taken out afterwards (redact.py).
+"""
+
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
-from memoryd.sources.items import Item
+from memoryd.sources.items import Item, ItemKind
+from memoryd.text import MARKER_OPEN
+
+
+class Reason(StrEnum):
+    """Why something was taken out of a session, as `explain` counts it."""
+
+    PRIVATE = "private"
+    MEMORY_BLOCK = "memory_block"
+    OWN_CALL = "own_call"
+    OWN_OUTPUT = "own_output"
+    BASE64 = "base64"
+    BLANK = "blank"
+
+
+BASE64_MARK: Final = "[... base64 omitted ...]"
+_LESS, _GREATER = r"(?:<|&lt;|&amp;lt;|\\u003c)", r"(?:>|&gt;|&amp;gt;|\\u003e)"
+_DATA_URL = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/]{64,}={0,2}")
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{1024,}={0,2}")
+_TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]{0,30}[ -/]{0,3}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))")
 
 
 def sanitise(
     items: Iterable[Item], *, private_tags: Sequence[str], home: Path, dropped: Counter[str]
 ) -> Iterator[Item]:
-    """Yield `items` without what must not be learned from; `dropped` counts by reason what was taken out."""
-    raise NotImplementedError
+    """Yield `items` without what must not be learned from; `dropped` counts by Reason what was taken out.
+
+    A private span that is not closed hides the rest of its message, which are the items of the same ordinal. The
+    output of a call goes with the call.
+    """
+    private, own = _private_pattern(private_tags), _OwnCalls(home)
+    hidden_ordinal: int | None = None
+    for item in items:
+        if reason := own.judge(item):
+            dropped[reason] += 1
+            continue
+        if item.ordinal == hidden_ordinal and item.kind is not ItemKind.TOOL_OUTPUT:
+            dropped[Reason.PRIVATE] += 1
+            continue
+        stripped = _strip_private(item.text, private)
+        if stripped.open_at_end:
+            hidden_ordinal = item.ordinal
+        dropped[Reason.PRIVATE] += stripped.spans
+        bare = _strip_memory(stripped.text)
+        dropped[Reason.MEMORY_BLOCK] += bare.spans
+        text, blobs = _plain(bare.text)
+        dropped[Reason.BASE64] += blobs
+        if text.strip() or item.exit_code is not None:
+            yield item if text == item.text else replace(item, text=text)
+        else:
+            dropped[Reason.BLANK] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Stripped:
+    text: str
+    spans: int
+    open_at_end: bool = False
+
+
+def _private_pattern(names: Sequence[str]) -> re.Pattern[str] | None:
+    """Match an opening or closing tag of one of `names`, raw, HTML-escaped or JSON-escaped, in any case.
+
+    A tag without its end counts too, up to the next tag or the end of the text: what is private fails closed.
+    """
+    if not names:
+        return None
+    unended = rf"(?=\s)(?:(?!{_LESS}|{_GREATER}).)*(?:{_GREATER}|(?={_LESS})|\Z)"
+    return re.compile(rf"{_tag_source(names)}(?:(?P<empty>/)?{_GREATER}|{unended}|\Z)", re.IGNORECASE | re.DOTALL)
+
+
+def _tag_source(names: Sequence[str]) -> str:
+    alternatives = "|".join(sorted((re.escape(name) for name in names), key=len, reverse=True))
+    return rf"{_LESS}(?P<close>\\?/)?\s{{0,4}}(?P<name>{alternatives})"
+
+
+_MEMORY_TAG: Final = re.compile(rf"{_tag_source([MARKER_OPEN.strip('<>')])}(?:\s{{0,4}}{_GREATER}|\Z)", re.IGNORECASE)
+
+
+def _strip_private(text: str, pattern: re.Pattern[str] | None) -> _Stripped:
+    """Take out private spans, nested ones with what surrounds them; a closing tag alone goes as a tag.
+
+    Spans of different names do not close each other.
+    """
+    if pattern is None or not pattern.search(text):
+        return _Stripped(text, 0)
+    pieces: list[str] = []
+    open_tags: Counter[str] = Counter()
+    spans, position = 0, 0
+    for tag in pattern.finditer(text):
+        name = tag["name"].lower()
+        if not open_tags:
+            pieces.append(text[position : tag.start()])
+            position = tag.end()
+        if tag["close"]:
+            open_tags[name] -= 1
+        elif not tag["empty"]:
+            spans += not open_tags
+            open_tags[name] += 1
+        open_tags = +open_tags
+        if not open_tags:
+            position = tag.end()
+    if not open_tags:
+        pieces.append(text[position:])
+    return _Stripped(_joined(pieces), spans, bool(open_tags))
+
+
+def _strip_memory(text: str) -> _Stripped:
+    """Take out memory blocks; what stands around them stays.
+
+    A block ends at its own closing tag; where tags do not balance, because memory quotes a tag, at the last closing
+    one; without any, at the end of the text.
+    """
+    tags = list(_MEMORY_TAG.finditer(text))
+    if not tags:
+        return _Stripped(text, 0)
+    last_close = max((tag.end() for tag in tags if tag["close"]), default=len(text))
+    pieces: list[str] = []
+    spans, depth, position = 0, 0, 0
+    for tag in tags:
+        if depth == 0:
+            pieces.append(text[position : tag.start()])
+            spans += 1
+            position = tag.end()
+        depth = max(0, depth - 1) if tag["close"] else depth + 1
+        if depth == 0:
+            position = tag.end()
+    if depth:
+        position = last_close if last_close > position else len(text)
+    return _Stripped(_joined([*pieces, text[position:]]), spans)
+
+
+def _joined(pieces: list[str]) -> str:
+    """Join what is left with a space where two words, or two halves of a tag, would grow together."""
+    text = ""
+    out: list[str] = []
+    for piece in filter(None, pieces):
+        if text and not text[-1].isspace() and not piece[0].isspace():
+            out.append(" ")
+        out.append(piece)
+        text = piece
+    return "".join(out)
+
+
+def _plain(text: str) -> tuple[str, int]:
+    """Take out terminal escapes, long base64 and halves of characters; the count is of base64."""
+    if "\x1b" in text:
+        text = _TERMINAL.sub("", text)
+    text, urls = _DATA_URL.subn(BASE64_MARK, text) if ";base64," in text else (text, 0)
+    text, blobs = _BASE64.subn(BASE64_MARK, text) if len(text) >= 1024 else (text, 0)
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text, urls + blobs
+
+
+_COMMAND_START = (
+    r"(?:\A|[\n;&|({`]|\$\(|-\w{0,4}c[ \t]{1,4}\\{0,3}[\"']"
+    r"|\"(?:cmd|command|script|input)\"\s{0,4}:\s{0,4}\[?\s{0,4}\")"
+)
+_WRAPPERS = (
+    r"(?:(?:sudo|env|exec|nohup|time|command|timeout[ \t]+[\w.]{1,12}|uvx|uv[ \t]+run|pipx[ \t]+run"
+    r"|[A-Z_][A-Z0-9_]{0,60}=[^\s;&|]{0,200})[ \t]+){0,4}"
+)
+_PROGRAM = r"(?:[\w.~/$-]{0,200}/)?(?:python[\d.]{0,8}[ \t]+-m[ \t]+)?memoryd(?=[\s;&|)\"'`\\]|\Z)"
+_RUNS_MEMORYD = re.compile(rf"{_COMMAND_START}[ \t]{{0,8}}{_WRAPPERS}{_PROGRAM}")
+_OWN_TOOL = re.compile(r"(?:\A|[_./:-])memoryd(?:\Z|[_./:-])", re.IGNORECASE)
+
+
+class _OwnCalls:
+    """Remembers which calls were memoryd's own, so that their outputs go with them."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._names_home = re.compile(_home_source(home))
+        self._calls: set[str] = set()
+        self._unnamed = False
+
+    def judge(self, item: Item) -> Reason | None:
+        """Return why `item` goes, None when it stays."""
+        if item.kind is ItemKind.TOOL_CALL:
+            if not self._is_own(item):
+                self._unnamed = False
+                return None
+            if item.call_id is None:
+                self._unnamed = True
+            else:
+                self._calls.add(item.call_id)
+            return Reason.OWN_CALL
+        if item.kind is ItemKind.TOOL_OUTPUT and self._answers_own(item):
+            return Reason.OWN_OUTPUT
+        return None
+
+    def _answers_own(self, item: Item) -> bool:
+        if item.call_id is not None:
+            return item.call_id in self._calls
+        answers, self._unnamed = self._unnamed, False
+        return answers
+
+    def _is_own(self, call: Item) -> bool:
+        if call.tool is not None and _OWN_TOOL.search(call.tool):
+            return True
+        if call.cwd is not None and Path(call.cwd).is_relative_to(self._home):
+            return True
+        return bool(_RUNS_MEMORYD.search(call.text) or self._names_home.search(call.text))
+
+
+def _home_source(home: Path) -> str:
+    """Match the spellings of memoryd's home in a command: absolute, from ~ or $HOME, by variable, by inner files."""
+    spellings = [re.escape(str(home)), r"\$\{?MEMORYD_HOME\b"]
+    parts = home.parts
+    depth = 2 if parts[1:2] == ("root",) else 3
+    if parts[1:2] in (("home",), ("Users",), ("root",)) and len(parts) > depth:
+        spellings.append(r"(?:~[\w-]{0,32}|\$HOME|\$\{HOME\})/" + re.escape("/".join(parts[depth:])))
+    inner = r"(?<![\w.-])" + re.escape(home.name) + r"/(?:memories|recall|staging|ledger\.sqlite3)(?![\w-])"
+    return rf"(?:{'|'.join(spellings)})(?![\w-])|{inner}"
