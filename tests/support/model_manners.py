@@ -14,7 +14,7 @@ from tests.support.model_replies import Call, Reply, tools
 EMPTY_STAGE1 = Reply(text=json.dumps({"rollout_summary": "", "rollout_slug": "", "raw_memory": ""}))
 
 ROW = re.compile(
-    r"^\[(human user|assistant final|other agent|assistant commentary|harness context|tool)\](?: #\d+)?[ ]?(.*)$"
+    r"^\[(human user|assistant final|other agent|assistant commentary|harness context|tool)\](?: #\d+.*|[ ]?(.*))$"
 )
 OMITTED = re.compile(r"^\[\.\.\. .* omitted \.\.\.\]$")
 FENCE = re.compile(r"two lines that read `([^`]+)`")
@@ -106,7 +106,7 @@ def _rows(opening: str) -> list[tuple[str, str]]:
     for line in _evidence(opening).splitlines():
         found = ROW.match(line)
         if found:
-            rows.append((found[1], found[2]))
+            rows.append((found[1], found[2] or ""))
             inside = True
         elif OMITTED.match(line):
             inside = False
