@@ -185,7 +185,7 @@ class _Budget:
     """Holds the rows that fit: when the budget is passed, the oldest row of the least telling tier goes."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
+        self._limit = limit_bytes + len(SEPARATOR)  # nothing stands after the last row
         self._tiers: dict[Tier, deque[_Row]] = {tier: deque() for tier in Tier}
         self._bytes = 0
         self._kept = 0

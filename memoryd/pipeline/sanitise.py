@@ -78,7 +78,7 @@ def _private_pattern(names: Sequence[str]) -> re.Pattern[str] | None:
     """
     if not names:
         return None
-    unended = rf"(?=\s)(?:(?!{_LESS}|{_GREATER}).)*(?:{_GREATER}|(?={_LESS})|\Z)"
+    unended = rf"(?=\s|{_LESS})(?:(?!{_LESS}|{_GREATER}).)*(?:{_GREATER}|(?={_LESS})|\Z)"
     return re.compile(rf"{_tag_source(names)}(?:(?P<empty>/)?{_GREATER}|{unended}|\Z)", re.IGNORECASE | re.DOTALL)
 
 

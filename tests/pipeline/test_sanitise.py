@@ -1,0 +1,274 @@
+"""What is taken out of a session before anything else looks at it."""
+
+import html
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryd.pipeline.sanitise import BASE64_MARK, sanitise
+from memoryd.sources.items import Item, ItemKind
+from memoryd.text import MARKER_CLOSE, MARKER_OPEN
+
+HOME = Path("/home/u/.memoryd")
+
+
+def an_item(text: str, kind: ItemKind = ItemKind.HUMAN, ordinal: int = 0, **more: object) -> Item:
+    return Item(kind, text, ordinal, **more)  # type: ignore[arg-type]  # keyword arguments of a factory
+
+
+def a_call(text: str, call_id: str | None = "c1", tool: str = "shell", cwd: str | None = None) -> Item:
+    return an_item(text, ItemKind.TOOL_CALL, 1, call_id=call_id, tool=tool, cwd=cwd)
+
+
+def an_output(text: str, call_id: str | None = "c1", exit_code: int | None = None) -> Item:
+    return an_item(text, ItemKind.TOOL_OUTPUT, 2, call_id=call_id, exit_code=exit_code)
+
+
+def cleaned(
+    items: Sequence[Item], *, tags: Sequence[str] = ("private",), home: Path = HOME
+) -> tuple[list[str], dict[str, int]]:
+    dropped: Counter[str] = Counter()
+    kept = [item.text for item in sanitise(items, private_tags=tags, home=home, dropped=dropped)]
+    return kept, dict(+dropped)
+
+
+def cleaned_text(text: str, *, tags: Sequence[str] = ("private",)) -> str:
+    kept, _ = cleaned([an_item(text)], tags=tags)
+    return kept[0] if kept else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a <private>X</private> b", "a  b"),
+        ("a<private>X</private>b", "a b"),
+        ("a <PRIVATE>X</Private > b", "a  b"),
+        ('a <private why="x > y" n=1>X</private> b', "a  b"),
+        ("a <private\n  why=x\n>X</private> b", "a  b"),
+        ("a <private>X<private>Y</private>Z</private> b", "a  b"),
+        ("a <private>X</private> b <private>Y</private> c", "a  b  c"),
+        ("a <private>X and all the rest", "a "),
+        ("a <private>X<private>Y</private> still hidden", "a "),
+        ("a <private X never ends", "a "),
+        ("a <private", "a "),
+        ("a <private/> b", "a  b"),
+        ("a </private> b", "a  b"),
+        ("a\n```\n<private>X</private>\n```\nb", "a\n```\n\n```\nb"),
+        ("a `<private>` X", "a `"),
+        ("a &lt;private&gt;X&lt;/private&gt; b", "a  b"),
+        ('a &lt;private why="1"&gt;X&lt;/private&gt; b', "a  b"),
+        ("a \\u003cprivate\\u003eX\\u003c/private\\u003e b", "a  b"),
+        ('{"a": "<private>X<\\/private> b"}', '{"a": " b"}'),
+        ("a <pri<private>X</private>vate>Y</private> b", "a <pri vate>Y b"),
+        ("#include <private/foo.h> and <privateer> stay", "#include <private/foo.h> and <privateer> stay"),
+        ("<private-x>stays</private-x>", "<private-x>stays</private-x>"),
+    ],
+)
+def test_private_spans_go_and_what_is_not_closed_goes_to_the_end(text: str, expected: str) -> None:
+    assert cleaned_text(text) == expected
+
+
+def test_tags_of_other_names_count_when_configured_and_do_not_close_each_other() -> None:
+    text = "a <no.log>X<private>Y</no.log>Z</private> b <nozlog>stays</nozlog>"
+    assert cleaned_text(text, tags=["private", "no.log"]) == "a  b <nozlog>stays</nozlog>"
+    assert cleaned_text("<private>X</no.log>Y", tags=["private", "no.log"]) == ""
+    assert cleaned_text("<private>stays</private>", tags=[]) == "<private>stays</private>"
+
+
+def test_an_open_private_span_hides_the_other_parts_of_its_message_and_no_other() -> None:
+    parts = [an_item("a <private>X", ordinal=4), an_item("part two", ordinal=4), an_item("next", ordinal=5)]
+    kept, dropped = cleaned(parts)
+    assert kept == ["a ", "next"]
+    assert dropped == {"private": 2}
+
+
+def test_a_message_that_was_only_private_is_dropped_as_blank() -> None:
+    assert cleaned([an_item("<private>X</private>")]) == ([], {"private": 1, "blank": 1})
+
+
+@pytest.mark.parametrize(
+    "piece", ["<private>", "<private ", "</private>", "<private>x</private>", "<private", "&lt;private "]
+)
+def test_ten_thousand_tags_take_linear_time(piece: str) -> None:
+    kept, _ = cleaned([an_item("before " + piece * 10_000)])
+    assert all("private" not in text for text in kept)
+
+
+BLOCK = f"{MARKER_OPEN}\nv1\nlearned things\n{MARKER_CLOSE}"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        BLOCK,
+        BLOCK.upper(),
+        html.escape(BLOCK),
+        html.escape(html.escape(BLOCK)),
+        json.dumps(BLOCK)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e"),
+        f"{MARKER_OPEN}it quotes {BLOCK} inside{MARKER_CLOSE}",
+        f"{MARKER_OPEN}it quotes {MARKER_OPEN} inside{MARKER_CLOSE}",
+    ],
+)
+def test_injected_memory_goes_and_the_words_around_it_stay(block: str) -> None:
+    kept, dropped = cleaned([an_item(f"before\n{block}\nafter")])
+    assert kept == ["before\n\nafter"]
+    assert dropped == {"memory_block": 1}
+
+
+def test_memory_that_is_not_closed_goes_to_the_end() -> None:
+    for text in (
+        f"mine\n{MARKER_OPEN}\nv1 learned",
+        f"mine\n{html.escape(MARKER_OPEN)}\nv1 learned",
+        "mine\n<memoryd_memory",
+    ):
+        assert cleaned([an_item(text)]) == (["mine\n"], {"memory_block": 1})
+
+
+def test_two_blocks_leave_the_words_between_them() -> None:
+    assert cleaned_text(f"a {BLOCK} b {BLOCK} c") == "a  b  c"
+    assert cleaned_text(f"a {BLOCK} b {MARKER_OPEN} c") == "a  b "
+    assert cleaned_text(f"a {MARKER_CLOSE} b") == "a  b"
+
+
+OWN_COMMANDS = [
+    "memoryd search uv",
+    "memoryd",
+    "cd /x && memoryd recall",
+    "sudo -n true; memoryd status --json",
+    "/usr/local/bin/memoryd why x",
+    "~/.local/bin/memoryd why x",
+    "python3 -m memoryd status",
+    "uv run memoryd status",
+    "MEMORYD_HOME=/x memoryd sync",
+    "timeout 5 memoryd sync",
+    "bash -lc 'memoryd search x'",
+    "echo $(memoryd recall)",
+    "true | memoryd note x",
+    '{"cmd": "memoryd search x"}',
+    "cat /home/u/.memoryd/memories/MEMORY.md",
+    "cat ~/.memoryd/memories/MEMORY.md",
+    "ls $HOME/.memoryd",
+    "ls ${HOME}/.memoryd",
+    "ls ~u/.memoryd",
+    'rg uv "$MEMORYD_HOME/memories"',
+    "cat ${MEMORYD_HOME}/x",
+    "cd /home/u; cat .memoryd/memories/MEMORY.md",
+]
+OTHER_COMMANDS = [
+    "cd memoryd && ls",
+    "pytest tests/memoryd",
+    "grep -r memoryd README.md",
+    'rg "memoryd" src',
+    "git clone https://example.org/memoryd.git",
+    "vim memoryd/text.py",
+    "systemctl --user status memoryd-dev",
+    "ls /home/u/.memoryd-backup",
+    "cat ~/notes/.memorydx",
+    "memorydx",
+]
+
+
+@pytest.mark.parametrize("command", OWN_COMMANDS)
+def test_a_call_of_memoryd_goes_with_its_output(command: str) -> None:
+    items = [a_call(command), an_output("the other's", "c2"), an_output("learned things"), an_item("next", ordinal=3)]
+    assert cleaned(items) == (["the other's", "next"], {"own_call": 1, "own_output": 1})
+
+
+@pytest.mark.parametrize("command", OTHER_COMMANDS)
+def test_a_call_that_only_speaks_of_memoryd_stays(command: str) -> None:
+    assert cleaned([a_call(command), an_output("out")]) == ([command, "out"], {})
+
+
+@pytest.mark.parametrize("tool", ["memoryd", "mcp__memoryd__search", "memoryd.search", "memoryd/read", "MEMORYD__note"])
+def test_calls_of_memoryds_mcp_tools_go_with_their_outputs(tool: str) -> None:
+    items = [a_call('{"query": "uv"}', tool=tool), an_output("learned things")]
+    assert cleaned(items) == ([], {"own_call": 1, "own_output": 1})
+
+
+def test_a_call_made_inside_the_home_goes() -> None:
+    items = [a_call("cat MEMORY.md", cwd="/home/u/.memoryd/memories"), a_call("ls", "c2", cwd="/home/u")]
+    assert cleaned(items) == (["ls"], {"own_call": 1})
+
+
+def test_an_output_without_an_id_goes_with_the_call_just_before_it() -> None:
+    items = [
+        a_call("memoryd x", None),
+        an_output("1", None),
+        an_output("2", None),
+        a_call("memoryd x", None),
+        a_call("ls", None),
+    ]
+    kept, dropped = cleaned([*items, an_output("3", None)])
+    assert kept == ["2", "ls", "3"]
+    assert dropped == {"own_call": 2, "own_output": 1}
+
+
+def test_homes_elsewhere_are_known_by_their_own_spellings() -> None:
+    for home, command in (
+        (Path("/root/mem/x"), "ls ~/mem/x"),
+        (Path("/Users/u/Library/mem"), "ls ~/Library/mem/memories"),
+        (Path("/srv/mem"), "ls /srv/mem"),
+    ):
+        assert cleaned([a_call(command)], home=home) == ([], {"own_call": 1})
+    assert cleaned([a_call("ls ~/mem")], home=Path("/srv/mem"))[0] == ["ls ~/mem"]
+
+
+def test_base64_and_terminal_escapes_are_no_evidence() -> None:
+    blob = "iVBORw0KGgo" * 200
+    text = f"\x1b[1;32mok\x1b[0m \x1b]8;;http://h\x07link\x1b]8;;\x1b\\ data:image/png;base64,{blob}== and {blob}"
+    kept, dropped = cleaned([an_item(text)])
+    assert kept == [f"ok link {BASE64_MARK} and {BASE64_MARK}"]
+    assert dropped == {"base64": 2}
+
+
+def test_halves_of_characters_are_replaced_and_whole_ones_joined() -> None:
+    assert cleaned_text("a\ud83d b \ud83d\ude00 ü") == "a\ufffd b 😀 ü"
+
+
+def test_an_output_without_text_stays_for_its_exit_code() -> None:
+    assert cleaned([an_output("", exit_code=1), an_output(" ")]) == ([""], {"blank": 1})
+
+
+def test_an_item_that_holds_nothing_to_take_out_is_the_same_item() -> None:
+    item = an_item("plain words, 3 < 4 && b > c")
+    assert [*sanitise([item], private_tags=["private"], home=HOME, dropped=Counter())] == [item]
+
+
+PIECES = st.sampled_from(
+    ["<private>", "</private>", "<private ", "&lt;", "&gt;", MARKER_OPEN, MARKER_CLOSE,
+     "memoryd ", "\ud800", "\x1b[0m", "SECRET", "\n", "/"]
+)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.builds(
+            Item,
+            st.sampled_from(ItemKind),
+            st.lists(st.one_of(PIECES, st.text(max_size=6)), max_size=8).map("".join),
+            st.integers(0, 5),
+            call_id=st.sampled_from([None, "a", "b"]),
+            exit_code=st.sampled_from([None, 0, 1]),
+        ),
+        max_size=8,
+    )
+)
+def test_sanitising_never_raises_and_lets_no_tag_or_private_word_through(items: list[Item]) -> None:
+    kept = list(sanitise(items, private_tags=["private"], home=HOME, dropped=Counter()))
+    assert [item.ordinal for item in kept if item in items] == [item.ordinal for item in kept if item in items]
+    for item in kept:
+        assert "<private>" not in item.text
+        assert MARKER_OPEN not in item.text
+        assert item.text.encode("utf-8") is not None
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_what_stands_in_a_private_span_never_comes_out(before: str, inside: str) -> None:
+    for closing in ("</private>", ""):
+        text = cleaned_text(f"{before}<private>{inside}S3CR3T{closing}")
+        assert "S3CR3T" not in text or "</private" in inside.lower()
