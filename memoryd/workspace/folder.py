@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from memoryd.workspace.files import translated
+from memoryd.workspace.layout import DIFF_FILE, RAW_MEMORIES
 
 MAX_FILE_BYTES: Final = 1024 * 1024
+MAX_MERGED_BYTES: Final = 96 * MAX_FILE_BYTES
+"""For the two files that code puts together from all sessions; 256 raw memories of 256 KiB, and their headers."""
 _EDITOR_FILE: Final = re.compile(r".*~|#.*#|.*\.(?:swp|swo|swx|bak|orig|rej|tmp)|4913", re.IGNORECASE)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -45,7 +48,7 @@ class Folder:
         files: dict[str, str] = {}
         odd: dict[str, Odd] = {}
         for path, entry, reason in _entries(root, ""):
-            content = _read_text(Path(entry.path)) if reason is None else reason
+            content = _read_text(Path(entry.path), path) if reason is None else reason
             if isinstance(content, Odd):
                 odd[path] = content
             else:
@@ -108,24 +111,28 @@ def _is_unicode(name: str) -> bool:
     return True
 
 
-def _read_text(path: Path) -> str | Odd:
+def _read_text(file: Path, path: str) -> str | Odd:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as stream:  # noqa: PTH123 (a descriptor, which Path cannot open)
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return Odd.SPECIAL
-            data = stream.read(MAX_FILE_BYTES + 1)
+            data = stream.read(_max_bytes(path) + 1)
     except OSError:
         return Odd.UNREADABLE
-    return decode_text(data)
+    return decode_text(path, data)
 
 
-def decode_text(data: bytes) -> str | Odd:
-    """Return bytes as text, or why they are no memory text."""
-    if len(data) > MAX_FILE_BYTES:
+def decode_text(path: str, data: bytes) -> str | Odd:
+    """Return the content of the file at a relative path as text, or why it is no memory text."""
+    if len(data) > _max_bytes(path):
         return Odd.TOO_LARGE
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return Odd.BINARY
     return Odd.BINARY if "\x00" in text else text
+
+
+def _max_bytes(path: str) -> int:
+    return MAX_MERGED_BYTES if path in (RAW_MEMORIES, DIFF_FILE) else MAX_FILE_BYTES

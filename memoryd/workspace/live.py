@@ -17,12 +17,13 @@ class Live:
     """One look at a path; two looks are equal when nothing happened in between.
 
     `mode` is 0 where there is nothing, `_OUT_OF_REACH` where a folder above is a symlink or no folder; `data` is empty
-    for all but regular files.
+    for all but regular files; `is_text`: a regular file of text stands there, which can be merged.
     """
 
     mode: int
     identity: tuple[int, ...] = ()
     data: bytes = b""
+    is_text: bool = False
 
     @property
     def is_free(self) -> bool:
@@ -33,11 +34,6 @@ class Live:
     def is_file(self) -> bool:
         """A regular file stands there."""
         return self.mode > 0 and stat.S_ISREG(self.mode)
-
-    @property
-    def is_text(self) -> bool:
-        """A regular file of text stands there, which can be merged."""
-        return self.is_file and not isinstance(decode_text(self.data), Odd)
 
     @property
     def is_executable(self) -> bool:
@@ -71,7 +67,8 @@ def look(root: Path, path: str) -> Live:
         identity = (facts.st_ino, facts.st_size, facts.st_mtime_ns)
         if not stat.S_ISREG(facts.st_mode):
             return Live(facts.st_mode, identity)
-        return Live(facts.st_mode, identity, target.read_bytes())
+        data = target.read_bytes()
+        return Live(facts.st_mode, identity, data, is_text=not isinstance(decode_text(path, data), Odd))
 
 
 def _is_plain_folder(folder: Path) -> bool:

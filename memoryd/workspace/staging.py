@@ -103,7 +103,7 @@ def _inputs(
 
 def _accepted_text(repo: Repository, accepted: str, path: str) -> str | None:
     data = repo.read(accepted, path)
-    text = decode_text(data) if data is not None else None
+    text = decode_text(path, data) if data is not None else None
     return None if isinstance(text, Odd) else text
 
 

@@ -76,3 +76,13 @@ def test_a_full_or_read_only_disk_is_told_apart_from_other_failures(tmp_path: Pa
     with pytest.raises(StorageError, match=r"cannot write .*denied") as caught, translated("write", tmp_path):
         raise OSError(13, "denied")
     assert not isinstance(caught.value, DiskFull)
+
+
+def test_what_code_puts_together_from_all_sessions_may_be_larger_than_a_persons_file(tmp_path: Path) -> None:
+    merged = "x" * (MAX_FILE_BYTES + 1)
+    write_files(
+        tmp_path, {"raw_memories.md": merged, "phase2_workspace_diff.md": merged, "notes/raw_memories.md": merged}
+    )
+    found = Folder.read(tmp_path)
+    assert sorted(found.files) == ["phase2_workspace_diff.md", "raw_memories.md"]
+    assert found.odd == {"notes/raw_memories.md": Odd.TOO_LARGE}

@@ -128,6 +128,13 @@ def test_a_first_result_needs_no_base(home: Home, repo: Repository) -> None:
     assert live(home) == {"MEMORY.md": "m\n", "memory_summary.md": "v1\n"}
 
 
+def test_raw_memories_of_many_sessions_are_published_again_and_again(home: Home, repo: Repository) -> None:
+    before, after = ({**BEFORE, "raw_memories.md": letter * 1_200_000} for letter in "ab")
+    commit, staging = decide(home, repo, before, after)
+    assert publish(home, repo, commit, staging).kept == ()
+    assert live(home) == after
+
+
 POINTS = [
     "before_rename:raw_memories.md",
     "before_rename:rollout_summaries/new.md",
