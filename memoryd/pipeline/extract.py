@@ -6,6 +6,7 @@ is written by whoever runs the job, in the same transaction that ends it.
 
 from dataclasses import replace
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Final
 
 from memoryd import logs
@@ -20,18 +21,19 @@ from memoryd.errors import (
 from memoryd.ledger import facts, outputs, sessions
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import NewOutput
-from memoryd.ledger.sessions import SessionRow
+from memoryd.ledger.sessions import Covered, SessionRow, UserMode
 from memoryd.llm.question import Answer, ModelTurn, Question, Schema, Stop, Turn, UserTurn
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Client, Context, StageModel, in_thread
+from memoryd.pipeline.discover import exclusion_of_row
 from memoryd.pipeline.eligibility import Exclusion
 from memoryd.pipeline.loading import Loaded, file_of, load
 from memoryd.pipeline.offline_extract import extract_offline
 from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
 from memoryd.pipeline.session_facts import SessionFacts
-from memoryd.sources.items import CitationSeen, MemoryMode
+from memoryd.sources.items import CitationSeen, ItemKind, MemoryMode
 from memoryd.workspace.stems import session_stem
 
 log = logs.get()
@@ -58,6 +60,9 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     session = await context.ledger.read(sessions.get_exact, lease.job_key)
     if session is None:
         raise SessionVanished(f"session {lease.job_key} is no longer known", remedy="it was forgotten while it waited")
+    if reason := _excluded(context, session):
+        log.info("session.excluded", reason=reason)
+        return NothingToRemember(Covered(session.updated_at, session.record_bytes), reason)
     model = context.extract
     tokens = input_budget(context.settings.extract.max_input_tokens, model.context_window)
     ratio = await _learned_ratio(context, model)
@@ -65,8 +70,8 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     context.reached("session_loaded")
     if loaded.bad_lines:
         log.warning("reading.degraded", bad_lines=loaded.bad_lines)
-    if reason := _left_out(context, loaded):
-        await context.ledger.write(sessions.set_excluded, session.thread_id, reason)
+    if reason := _left_out(context, session, loaded):
+        await context.ledger.write(_leave_out, session.thread_id, reason, now=context.clock.now())
         log.info("session.excluded", reason=reason)
         return NothingToRemember(loaded.covered, reason)
     if loaded.evidence.human_messages == 0:
@@ -137,14 +142,31 @@ def redacted_output(context: Context, session: SessionRow, loaded: Loaded, reply
     )
 
 
-def _left_out(context: Context, loaded: Loaded) -> str | None:
-    """The agent may have switched memory off after discovery looked: its last word counts, before anything is sent."""
+def _excluded(context: Context, session: SessionRow) -> str | None:
+    """The settings or the person may have left it out while its job waited: nothing is sent then."""
+    return session.excluded if session.excluded == sessions.FORGOTTEN else exclusion_of_row(context, session)
+
+
+def _left_out(context: Context, session: SessionRow, loaded: Loaded) -> str | None:
+    """The agent may have switched memory off after discovery looked: its last word counts, before anything is sent.
+
+    The person's own choice wins over it.
+    """
+    if session.user_mode is UserMode.ENABLED:
+        return None
     if loaded.memory_mode is MemoryMode.DISABLED:
         return Exclusion.MEMORY_DISABLED.value
     guard = context.settings.extract.disable_on_external_context
     if loaded.memory_mode is MemoryMode.POLLUTED or (guard and loaded.evidence.external):
         return Exclusion.POLLUTED.value
     return None
+
+
+def _leave_out(conn: Connection, thread_id: str, reason: str, *, now: float) -> None:
+    """Record it so that it stays: the rules judge a session anew at each start, by what is known of it."""
+    if reason == Exclusion.POLLUTED:
+        sessions.mark_polluted(conn, thread_id, now)
+    sessions.set_excluded(conn, thread_id, reason)
 
 
 class _Interview:
@@ -156,11 +178,18 @@ class _Interview:
         self._client = client
         self._ratio = ratio
         self._requests = 0
+        self._repaired = False
         self._purpose = Purpose(lease.kind.value, lease.job_key, lease.attempt_id, reference=session.path)
 
     async def hold(self, loaded: Loaded, tokens: int) -> Stage1Reply:
         """Ask until there is a reply. Raises the ModelError family."""
         while True:
+            if not any(item.kind is ItemKind.HUMAN for item in loaded.evidence.items):
+                # An answer about what is left would be about nothing, and an empty one would delete a memory.
+                raise ContextOverflow(
+                    "nothing that the person said fits into the model's input",
+                    remedy="look at extract.max_input_tokens",
+                )
             parts = prompting.stage1_question_parts(facts_of(self._session, loaded), loaded.evidence.text)
             opening = UserTurn(parts.opening)
             try:
@@ -168,7 +197,8 @@ class _Interview:
             except ContextOverflow:
                 if self._requests >= MAX_REQUESTS - 1:
                     raise
-                tokens = int(tokens * SHRINK)
+                sent = len(loaded.evidence.text.encode()) / self._ratio
+                tokens = int(min(tokens, sent) * SHRINK)
                 loaded = await in_thread(
                     load_session, self._context, self._session, budget_tokens=tokens, bytes_per_token=self._ratio
                 )
@@ -179,6 +209,9 @@ class _Interview:
         try:
             return read_reply(answer)
         except MalformedReply as error:
+            if self._repaired:
+                raise
+            self._repaired = True
             log.info("reply.repaired", error=error.message)
             repair: tuple[Turn, ...] = (
                 opening,
