@@ -37,10 +37,11 @@ SECRET = "sk-proj-" + "a1B2" * 12
 REPLY = json.dumps(
     {"rollout_summary": "# Used tabs.", "rollout_slug": "use tabs", "raw_memory": f"---\ntask: tabs {SECRET}\n---"}
 )
+UNTOLD = Usage()
 EMPTY = json.dumps({"rollout_summary": "", "rollout_slug": "", "raw_memory": ""})
 
 
-def answer(text: str = REPLY, *, stop: Stop = Stop.COMPLETE, usage: Usage = Usage(input=0, output=0)) -> Answer:
+def answer(text: str = REPLY, *, stop: Stop = Stop.COMPLETE, usage: Usage = UNTOLD) -> Answer:
     return Answer(text, (), ({"id": "item"},), usage, stop, "model-1")
 
 
@@ -197,7 +198,7 @@ async def test_evidence_that_shrank_to_nothing_is_not_asked_about(tmp_path: Path
     """I8: an empty reply about an empty question would delete a memory."""
     client = Answering(lambda _question: ContextOverflow("too long"))
     async with a_stage(tmp_path, clock, client, {"turns": ["word " * 1000]}) as (_context, run):
-        with pytest.raises(ContextOverflow, match="nothing of the session fits"):
+        with pytest.raises(ContextOverflow, match="nothing that the person said fits"):
             await run()
     assert len(client.asked) == 1
 
