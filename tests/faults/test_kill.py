@@ -3,12 +3,10 @@
 import signal
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.support.checks import assert_accepted, threads_asked_about
-from tests.support.growing import a_session_of_now
 from tests.support.model_asked import CONSOLIDATION, STAGE1, Recorded
 from tests.support.model_replies import Hang, Scripted
 from tests.support.model_server import ModelServer

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 PAUSE_SECONDS = 0.001
 
@@ -31,7 +32,7 @@ class Reader:
                     self.faults.append(f"{path.name} was empty")
                 self.seen[path].add(content)
 
-    def __enter__(self) -> "Reader":
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
