@@ -157,7 +157,7 @@ _HARMLESS_TAIL: Final = re.compile(
 _STAND_IN: Final = re.compile(
     rf"{DONE}|\[?REDACTED|\$[({{]|\$[A-Z_][A-Z0-9_]*\Z|\$[a-z_][a-z0-9_]*\Z|\{{\{{|\{{[\w.\[\]\"']*\}}\Z|<|%\(|%[sdv]\Z|\*+\Z|"
     r"[a-z_-]{0,9}[_-](?:\.{3}|…)\Z|\.{3}|…|x{3,}\Z|(?:null|none|nil|true|false|undefined|required|optional|str|string|bytes|text|any|int|integer|number|"
-    r"bool|boolean|object|secretstr|yes|no|on|off|auto|default|include|omit|same-origin|basic|bearer)\Z|"
+    r"bool|boolean|object|secretstr|yes|no|on|off|auto|default|include|omit|lambda|same-origin|basic|bearer)\Z|"
     r"os\.environ|os\.getenv|process\.env|(?:~|\.{1,2})/",
     re.IGNORECASE,
 )
@@ -165,6 +165,8 @@ _STAND_IN: Final = re.compile(
 _NUMBER: Final = re.compile(r"[\d_,.]+[kKmMbB%]?")
 _PATH: Final = re.compile(r"/|[A-Za-z]:\\")
 _CODE: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+\Z")
+_SNAKE: Final = re.compile(r"[a-z0-9]*(?:_[a-z0-9]+)+")
+_NO_SECRET_STARTS: Final = ("http://", "https://", "!", "@", "/")
 _HASH: Final = re.compile(r"[0-9a-f]{32}(?:[0-9a-f]{8})?(?:[0-9a-f]{24})?|[0-9a-f-]{36}|sha\d+[-:].*", re.IGNORECASE)
 _AFTER_A_PROMPT: Final = tuple(",;) +")
 """`getpass("Password: ", stream)`: there the quote ends a string, it begins none."""
@@ -179,6 +181,7 @@ class _Value:
 
     text: str
     kind: str
+    name: str
     plural: bool
     shouted: bool
     quoted: bool
@@ -220,6 +223,7 @@ def _assigned_span(text: str, kind: str, word: re.Match[str]) -> tuple[int, int]
     value = _Value(
         text[start:end],
         kind,
+        name,
         plural=word[0].endswith("s") and not word[0].endswith("pass"),
         shouted=shouted,
         quoted=bool(quote),
@@ -293,11 +297,11 @@ def _is_secret_quoted(value: _Value) -> bool:
 
 def _is_secret_plain(value: _Value) -> bool:
     text = value.text
-    if _CODE.match(text) or value.after in ("(", "["):
+    if _CODE.match(text) or value.after in ("(", "[") or (text == value.name and not value.shouted):
         return False
     if value.tight:
         return len(text) >= 3 and not (text.isidentifier() and text.islower() and value.after in (",", ")", ".", "}"))
-    if value.plural or "=" in text or text.startswith(("http://", "https://", "!", "@", "/")):
+    if value.plural or _SNAKE.fullmatch(text) or "=" in text or text.startswith(_NO_SECRET_STARTS):
         return False
     if value.kind == "password" and (value.ends_line or value.flag) and len(text) >= _LEAST_PLAIN:
         return True

@@ -231,6 +231,8 @@ KEPT = {
     "type": "def login(user: str, password: str) -> Token:",
     "optional type": "password: Optional[str] = None",
     "keyword": "connect(user=user, password=password, token=token)",
+    "same name": "self.password = password\napi_key=api_key\n",
+    "snake case": 'username, password = proxy_auth\n{"old_secret": keep_old_secret_for_24_hours, "x": 1}',
     "attribute": "password = settings.database.password",
     "call": "token = get_token(request)",
     "environ": 'API_KEY = os.environ["OPENAI_API_KEY"]',
