@@ -8,6 +8,7 @@ from typing import Final
 
 from memoryd.pipeline.offline_text import clip, is_quotable, plain
 from memoryd.workspace.files import translated
+from memoryd.workspace.layout import AD_HOC_NOTES
 
 MAX_LINES: Final = 40
 MAX_LINE_CHARS: Final = 600
@@ -31,7 +32,7 @@ def read_notes(work: Path, *, cwds: Collection[str]) -> list[Note]:
 
     Raises StorageError when one cannot be read.
     """
-    folder = work / "extensions" / "ad_hoc" / "notes"
+    folder = work / AD_HOC_NOTES
     with translated("read", folder):
         files = sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
         files = [path for path in files if _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink()]
