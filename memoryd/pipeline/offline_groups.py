@@ -12,9 +12,11 @@ from typing import Final
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.pipeline.offline_notes import Note
 from memoryd.pipeline.offline_preferences import Preference, merged
-from memoryd.pipeline.offline_raw import Lesson, parse_lesson, places_in
+from memoryd.pipeline.offline_raw import LAST_ANSWER, Lesson, parse_lesson, places_in
 from memoryd.pipeline.offline_text import one_line
 from memoryd.workspace.handbook import Bullet, Handbook, Mark, Section, SummaryFile, Task, TaskGroup, parse_bullet
+from memoryd.workspace.layout import ROLLOUT_SUMMARIES
+from memoryd.workspace.stems import stem_of
 
 UNKNOWN: Final = "unknown"
 EVERYWHERE: Final = "everywhere"
@@ -113,7 +115,7 @@ def _task(session: Session) -> Task:
     return Task(
         number=session.number,
         title=f"{session.lesson.task}, {session.lesson.outcome}",
-        summary_files=(SummaryFile(path=f"rollout_summaries/{session.output.stem}.md"),),
+        summary_files=(SummaryFile(path=f"{ROLLOUT_SUMMARIES}/{stem_of(session.output)}.md"),),
         keywords=session.lesson.keywords or (session.output.agent or "session",),
     )
 
@@ -126,7 +128,8 @@ def _sections(sessions: Sequence[Session], notes: Sequence[Note]) -> dict[Sectio
     preferences = [
         Bullet(preference_text(preference), preference.task_refs, Mark.STATED) for preference in merged(stated)
     ]
-    preferences += _cited((one, session.number) for session in sessions for one in session.lesson.remarks)
+    remarks = _cited((one, session.number) for session in sessions for one in session.lesson.remarks)
+    preferences += [replace(remark, mark=Mark.INFERRED) for remark in remarks]
     preferences += [_note_bullet(line) for note in notes for line in note.lines]
     knowledge = _cited(
         (one, session.number) for session in sessions for one in (*session.lesson.knowledge, *places_in(session.lesson))
@@ -149,8 +152,8 @@ def _cited(statements: Iterable[tuple[str, int]]) -> list[Bullet]:
 
 
 def _mark(text: str) -> Mark:
-    """An exit code verifies; everything else that no person said is inferred."""
-    return Mark.VERIFIED if _EXIT_CODE.search(text) else Mark.INFERRED
+    """An exit code verifies, unless an agent only speaks of it; everything else that no person said is inferred."""
+    return Mark.VERIFIED if _EXIT_CODE.search(text) and not text.startswith(LAST_ANSWER) else Mark.INFERRED
 
 
 def _note_bullet(line: str) -> Bullet:

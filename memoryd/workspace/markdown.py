@@ -35,6 +35,8 @@ def is_other_bullet(line: str) -> bool:
 
 
 def is_placeholder(title: str) -> bool:
-    """Say whether a heading's text is empty or was left as the template has it."""
+    """Say whether a heading's text is empty or was left as the template has it; a path is a name, whatever it says."""
+    if title.strip().startswith("/") and "<" not in title:
+        return False
     parts = [part.strip() for part in re.split(r"[/,]", title) if part.strip()]
     return bool(_TEMPLATE_PART.fullmatch(title.strip())) or all(_TEMPLATE_PART.fullmatch(part) for part in parts)

@@ -1,6 +1,7 @@
 """Stage 2 without a model: files that pass acceptance, keep their budget, and say no more than the selected outputs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,29 @@ def test_a_raw_memory_of_a_model_is_taken_over_without_claiming_more_than_it_say
     (preference,) = bullets(handbook, Section.PREFERENCES)
     assert (preference.text, preference.task_refs, preference.mark) == ("likes short answers", (1,), Mark.INFERRED)
     assert [bullet.text for bullet in bullets(handbook, Section.KNOWLEDGE)] == ["the build is green"]
+    assert complaints(tmp_path, before) == ()
+
+
+def test_what_an_agent_says_of_an_exit_code_verifies_nothing(tmp_path: Path) -> None:
+    said = final("All tests pass, the command ended with exit code 0.")
+    handbook, _ = written(tmp_path, [selected(extract(human("Fix it."), patch("a.py"), said))])
+
+    (answer,) = [one for one in bullets(handbook, Section.KNOWLEDGE) if "All tests pass" in one.text]
+    assert answer.mark is Mark.INFERRED
+
+
+def test_a_session_whose_name_is_not_fixed_yet_is_named_as_its_file_is(tmp_path: Path) -> None:
+    before = Folder.read(tmp_path)
+    imported = replace(selected(extract(human("Always use npm."))), stem=None, started_at=None)
+    write(tmp_path, [imported])
+
+    assert complaints(tmp_path, before) == ()
+
+
+def test_a_directory_may_have_any_name(tmp_path: Path) -> None:
+    before = Folder.read(tmp_path)
+    write(tmp_path, [selected(extract(human("Always use npm."), cwd="/todo"), cwd="/todo")])
+
     assert complaints(tmp_path, before) == ()
 
 
