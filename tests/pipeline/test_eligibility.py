@@ -65,9 +65,7 @@ def test_noninteractive_runs_count_when_the_settings_say_so() -> None:
         ("/home/dev", [], False),
     ],
 )
-def test_a_glob_excludes_a_directory_and_what_lies_below_it(
-    cwd: str | None, globs: list[str], matched: bool
-) -> None:
+def test_a_glob_excludes_a_directory_and_what_lies_below_it(cwd: str | None, globs: list[str], matched: bool) -> None:
     assert matches_any(cwd, globs) is matched
 
 
@@ -106,7 +104,7 @@ def test_now_ignores_idle_time() -> None:
 def test_the_query_s_bound_never_cuts_off_a_session_that_is_due(backfill: str) -> None:
     first_start = int(NOW - 5 * DAY)
     when = window(now=NOW, discover=Discover(), first_start_at=first_start, backfill=backfill)
-    due = [age for age in range(0, 40) if waiting(NOW - age * DAY, when) is None]
+    due = [age for age in range(40) if waiting(NOW - age * DAY, when) is None]
     assert all(NOW - age * DAY >= when.oldest for age in due)
 
 
