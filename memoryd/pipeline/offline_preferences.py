@@ -1,6 +1,6 @@
 """A person's preferences and corrections, quoted, with what they answered; a later one takes an earlier one's place."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -61,13 +61,13 @@ def merged(batches: Iterable[Sequence[Preference]]) -> list[Preference]:
     """
     kept: list[Preference] = []
     for batch in batches:
-        earlier = list(kept)
+        earlier = frozenset(kept)
         for statement in batch:
             kept = _folded(kept, statement, earlier)
     return kept
 
 
-def _folded(kept: Sequence[Preference], later: Preference, earlier: Sequence[Preference]) -> list[Preference]:
+def _folded(kept: Sequence[Preference], later: Preference, earlier: Set[Preference]) -> list[Preference]:
     repeated = next((one for one in kept if same_words(one.latest.text, later.latest.text)), None)
     if repeated is not None:
         again = replace(repeated, task_refs=_union(repeated.task_refs, later.task_refs))

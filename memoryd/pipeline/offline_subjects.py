@@ -6,6 +6,7 @@ see what was replaced.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 _WORD: Final = re.compile(r"[^\W_]+(?:[._/@+#-][^\W_]+)*[+#]?", re.UNICODE)
@@ -64,8 +65,9 @@ def terms_of(text: str) -> list[str]:
     )
 
 
+@lru_cache(maxsize=16_384)
 def subject_of(text: str) -> Subject:
-    """Reduce a statement to its subject."""
+    """Reduce a statement to its subject; cached, because each is compared with every other of its directory."""
     plain = text.replace("’", "'")
     rejected = {
         term for piece in _REJECTED.findall(plain) for term in terms_of(_CLAUSE_END.split(piece, maxsplit=1)[0])
