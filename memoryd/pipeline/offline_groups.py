@@ -53,12 +53,17 @@ class Project:
         return max((session.output.source_updated_at for session in self.sessions), default=0)
 
 
-def projects_of(selected: Sequence[SelectedOutput], notes: Sequence[Note]) -> list[Project]:
-    """Group the selected outputs by directory, in the order of the directories' names; notes that name one go there."""
+def projects_of(selected: Sequence[SelectedOutput], notes: Sequence[Note], *, max_bullets: int = 1000) -> list[Project]:
+    """Group the selected outputs by directory, in the order of the directories' names; notes that name one go there.
+
+    Of each session and kind the last `max_bullets` count.
+    """
     by_cwd: dict[str, list[SelectedOutput]] = {}
     for output in selected:
         by_cwd.setdefault(one_line(output.cwd or "") or UNKNOWN, []).append(output)
-    return [_project(cwd, by_cwd[cwd], [note for note in notes if note.cwd == cwd]) for cwd in sorted(by_cwd)]
+    return [
+        _project(cwd, by_cwd[cwd], [note for note in notes if note.cwd == cwd], max_bullets) for cwd in sorted(by_cwd)
+    ]
 
 
 def handbook_of(projects: Sequence[Project], notes: Sequence[Note]) -> Handbook:
@@ -88,10 +93,10 @@ def preference_text(preference: Preference) -> str:
     return f'{about}the user first {first.voice}: "{first.text}", {quotes}; the later statement holds'
 
 
-def _project(cwd: str, outputs: Sequence[SelectedOutput], notes: Sequence[Note]) -> Project:
+def _project(cwd: str, outputs: Sequence[SelectedOutput], notes: Sequence[Note], max_bullets: int) -> Project:
     in_order = sorted(outputs, key=lambda output: (output.source_updated_at, output.thread_id))
     sessions = tuple(
-        Session(output, _named(parse_lesson(output.raw_memory), output), number)
+        Session(output, _cut(_named(parse_lesson(output.raw_memory), output), max_bullets), number)
         for number, output in enumerate(in_order, start=1)
     )
     group = TaskGroup(
@@ -109,6 +114,16 @@ def _named(lesson: Lesson, output: SelectedOutput) -> Lesson:
     """Give a lesson without a task name the first line of its summary."""
     first = next((line.lstrip("# ") for line in output.rollout_summary.splitlines() if line.strip("# ")), "")
     return lesson if lesson.task else replace(lesson, task=one_line(first) or output.thread_id)
+
+
+def _cut(lesson: Lesson, max_bullets: int) -> Lesson:
+    return replace(
+        lesson,
+        preferences=lesson.preferences[-max_bullets:],
+        remarks=lesson.remarks[-max_bullets:],
+        knowledge=lesson.knowledge[-max_bullets:],
+        failures=lesson.failures[-max_bullets:],
+    )
 
 
 def _task(session: Session) -> Task:

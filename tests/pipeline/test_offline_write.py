@@ -205,6 +205,18 @@ def test_a_session_whose_name_is_not_fixed_yet_is_named_as_its_file_is(tmp_path:
     assert complaints(tmp_path, before) == ()
 
 
+def test_a_handbook_of_many_long_memories_is_still_a_file_that_the_folder_takes(tmp_path: Path) -> None:
+    before = Folder.read(tmp_path)
+    knowledge = "".join(f"- {number} {'word ' * 60}\n" for number in range(20))
+    reply = Stage1Reply(f"task: a task\nReusable knowledge:\n{knowledge}", "# A task", None)
+    outputs = [selected(reply, number=number, cwd=f"/home/dev/{number}") for number in range(256)]
+    handbook, _ = written(tmp_path, outputs)
+
+    assert complaints(tmp_path, before) == ()
+    (newest, *_) = bullets(handbook, Section.KNOWLEDGE)[::-1]
+    assert newest.text.startswith("19 word")
+
+
 def test_a_directory_may_have_any_name(tmp_path: Path) -> None:
     before = Folder.read(tmp_path)
     write(tmp_path, [selected(extract(human("Always use npm."), cwd="/todo"), cwd="/todo")])
