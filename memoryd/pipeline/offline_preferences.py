@@ -1,6 +1,6 @@
 """A person's preferences and corrections, quoted, with what they answered; a later one takes an earlier one's place."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -67,7 +67,7 @@ def merged(batches: Iterable[Sequence[Preference]]) -> list[Preference]:
     return kept
 
 
-def _folded(kept: Sequence[Preference], later: Preference, earlier: Set[Preference]) -> list[Preference]:
+def _folded(kept: Sequence[Preference], later: Preference, earlier: Collection[Preference]) -> list[Preference]:
     repeated = next((one for one in kept if same_words(one.latest.text, later.latest.text)), None)
     if repeated is not None:
         again = replace(repeated, task_refs=_union(repeated.task_refs, later.task_refs))
