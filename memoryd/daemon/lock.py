@@ -43,6 +43,8 @@ class Lock:
 
     def still_ours(self) -> None:
         """Raise LeaseLost unless the file at the path is the very file that is locked (DESIGN.md section 4)."""
+        if self._descriptor < 0:
+            raise LeaseLost(f"the lock {self._path} was given back", remedy="this memoryd is ending")
         held = os.fstat(self._descriptor)
         try:
             there = self._path.stat()

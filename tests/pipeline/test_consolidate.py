@@ -513,3 +513,13 @@ async def test_a_third_session_joins_without_touching_the_others_names(tmp_path:
         await run(context)
         after = {path.name for path in (context.home.memories / "rollout_summaries").iterdir()}
     assert before < after
+
+
+async def test_what_was_written_without_a_model_is_judged_as_well(tmp_path: Path, clock: FakeClock) -> None:
+    """A pattern of the person's own that matches the very structure: said, not published, not repeated for ever."""
+    async with a_house(settings_in(tmp_path, privacy__patterns=["Task Group"]), clock) as context:
+        await remember(context, FIRST, "Always use tabs in the Makefile")
+        done = await run(context)
+        assert (done.ending, done.reason) == (Ending.FAILED, "ResultRejected")
+        assert "secret" in done.message
+        assert not (context.home.memories / "MEMORY.md").exists()

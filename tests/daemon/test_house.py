@@ -1,0 +1,93 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from memoryd.daemon.house import configured_agents, open_house, passed, worker_name
+from memoryd.errors import ConfigError, LeaseLost, LedgerBusy
+from memoryd.ledger import meta
+from tests.support.clock import FakeClock
+from tests.support.house import PATH_ONLY, a_house, settings_in
+
+MODEL: dict[str, object] = {
+    "providers": {"here": {"kind": "openai-chat", "base_url": "http://127.0.0.1:9/v1", "context_window": 8000}},
+    "extract.model": "small",
+    "consolidate.model": "large",
+    "extract.effort": "",
+}
+
+
+async def test_an_opened_house_has_its_folders_for_nobody_else(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        home = context.home
+        for folder in (home.path, home.memories, home.staging, home.recall, home.bin):
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE(home.ledger_file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(home.lock_file.stat().st_mode) == 0o600
+        context.still_ours()
+        context.reached("anything")
+        assert context.extract.is_offline
+        assert context.consolidate.is_offline
+    with pytest.raises(LeaseLost):
+        context.still_ours()
+    assert passed("anything") is None
+
+
+async def test_a_house_is_opened_by_one_process_at_a_time(tmp_path: Path, clock: FakeClock) -> None:
+    settings = settings_in(tmp_path)
+    async with a_house(settings, clock):
+        opening = open_house(settings, clock=_Hasty(), environ=PATH_ONLY, role="sync")
+        with pytest.raises(LedgerBusy) as caught:
+            await opening.__aenter__()
+        assert caught.value.pid == os.getpid()
+    async with a_house(settings, clock):
+        pass
+
+
+class _Hasty(FakeClock):
+    async def sleep(self, seconds: float) -> None:
+        self.jump(seconds)
+
+
+async def test_what_a_killed_run_left_in_staging_is_swept(tmp_path: Path, clock: FakeClock) -> None:
+    left = tmp_path / "home" / "staging" / "old-token" / "work"
+    left.mkdir(parents=True)
+    (left / "MEMORY.md").write_text("half")
+    async with a_house(settings_in(tmp_path), clock) as context:
+        assert list(context.home.staging.iterdir()) == []
+
+
+async def test_stages_that_share_a_provider_share_its_client(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path, **MODEL), clock) as context:
+        assert context.extract.client is context.consolidate.client is not None
+        assert (context.extract.model, context.consolidate.model) == ("small", "large")
+        assert (context.extract.effort, context.consolidate.effort) == (None, "medium")
+        assert context.extract.context_window == 8000
+
+
+async def test_a_provider_kind_of_a_later_version_is_refused_and_the_lock_given_back(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    later = settings_in(
+        tmp_path, providers={"other": {"kind": "anthropic"}}, extract__model="m", consolidate__model="m"
+    )
+    with pytest.raises(ConfigError, match="anthropic"):
+        async with a_house(later, clock):
+            raise AssertionError("it must not open")
+    async with a_house(settings_in(tmp_path), clock) as context:
+        assert await context.ledger.write(meta.first_start, now=clock.now()) == clock.now()
+
+
+def test_agents_are_those_named_or_those_with_roots_of_their_own(tmp_path: Path) -> None:
+    named = configured_agents(settings_in(tmp_path), PATH_ONLY)
+    assert [(name, agent.homes) for name, agent in named.items()] == [("codex", (tmp_path / "codex",))]
+    rooted = configured_agents(settings_in(tmp_path, sources__agents=[]), PATH_ONLY)
+    assert list(rooted) == ["codex"]
+    assert configured_agents(settings_in(tmp_path, sources__agents=["gemini"]), PATH_ONLY) == {}
+    assert configured_agents(settings_in(tmp_path, sources__agents=[], sources__roots={}), PATH_ONLY) == {}
+
+
+def test_no_two_runs_have_the_same_name() -> None:
+    assert worker_name("run") != worker_name("run")
+    assert worker_name("run").startswith(f"run-{os.getpid()}-")
