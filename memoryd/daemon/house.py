@@ -8,7 +8,7 @@ from random import Random
 from typing import Final, Literal
 
 from memoryd.clock import Clock
-from memoryd.config import Settings, agent_home, resolve_api_key
+from memoryd.config import NamedProvider, Settings, agent_home, resolve_api_key
 from memoryd.daemon import lock
 from memoryd.daemon.spending import Spending
 from memoryd.ledger import jobs
@@ -53,13 +53,16 @@ async def open_house(
     Raises LedgerBusy, LedgerTooNew, LedgerCorrupt, DiskFull, ConfigError. `role` says who holds the lock.
     """
     home = Home(settings.home)
+    asked = {
+        stage: settings.provider_for(stage) for stage in STAGES
+    }  # wrong settings end here, before anything is made
     async with AsyncExitStack() as stack:
         prepare(home)
         held = stack.enter_context(await lock.acquire(home.lock_file, clock=clock, role=role))
         staging.sweep(home)
         ledger = await stack.enter_async_context(await Ledger.open(home.ledger_file, clock=clock))
         redactor = Redactor(settings.privacy.patterns)
-        models = await _open_models(stack, settings, ledger, redactor, clock, environ)
+        models = await _open_models(stack, settings, asked, ledger, redactor, clock, environ)
         context = Context(
             settings=settings,
             home=home,
@@ -93,6 +96,7 @@ def worker_name(role: str) -> str:
 async def _open_models(
     stack: AsyncExitStack,
     settings: Settings,
+    asked: Mapping[Literal["extract", "consolidate"], NamedProvider],
     ledger: Ledger,
     redactor: Redactor,
     clock: Clock,
@@ -110,8 +114,7 @@ async def _open_models(
     )
     clients: dict[str, ModelClient | None] = {}
     models: dict[str, StageModel] = {}
-    for stage in STAGES:
-        named = settings.provider_for(stage)
+    for stage, named in asked.items():
         if named.name not in clients:
             client = open_client(
                 named.name,

@@ -21,7 +21,7 @@ from memoryd.control.demo_sessions.install import install
 from memoryd.daemon.house import open_house
 from memoryd.daemon.passes import Progress, as_json, run_pass
 from memoryd.errors import UsageError
-from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE, Home
+from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE, Home, prepare
 
 PREFIX = "memoryd-demo-"
 
@@ -92,9 +92,9 @@ def _throw_away(named: Path | None, *, keep: bool) -> Iterator[Path]:
     """Give a home that goes away again, unless it was named or is to be kept. A home in use is refused."""
     if named is not None:
         home = Path(named).absolute()
-        if home.exists() and any(home.iterdir()):
+        if home.is_dir() and any(home.iterdir()):
             raise UsageError(f"{home} is not empty", remedy="name a folder that is new or empty, or leave --home out")
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        prepare(Home(home))
         yield home
         return
     home = Path(tempfile.mkdtemp(prefix=PREFIX))
