@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -147,6 +148,10 @@ def test_after_a_rejection_a_good_agent_starts_from_a_clean_context(remembering:
     assert_accepted(remembering, sessions=2)
 
 
+def outside_of_home(place: Place) -> set[Path]:
+    return {path for path in place.folder.rglob("*") if not path.is_relative_to(place.home)}
+
+
 def test_nothing_outside_the_folder_can_be_written_or_read(remembering: Place, server: ModelServer) -> None:
     """I7: each way out is refused with an error, and a run that tried them may still end well."""
     outside = remembering.folder / "outside.md"
@@ -173,15 +178,14 @@ def test_nothing_outside_the_folder_can_be_written_or_read(remembering: Place, s
         return None
 
     server.reply_with(answer)
-    before = {path for path in remembering.folder.rglob("*") if "home" not in path.parts[len(remembering.folder.parts) :]}
+    before = outside_of_home(remembering)
 
     done = remembering.run("sync")
 
     assert done.code == 0, done
     assert len(answers) == len(evil)
     assert all(each.startswith("error: ") for each in answers), answers
-    after = {path for path in remembering.folder.rglob("*") if "home" not in path.parts[len(remembering.folder.parts) :]}
-    assert after == before
+    assert outside_of_home(remembering) == before
     assert not list(remembering.home.rglob("outside.md"))
     assert "mine" not in remembering.artefacts()["raw_memories.md"].decode().splitlines()
     assert_accepted(remembering, sessions=2)
