@@ -1,7 +1,8 @@
 """The stage-1 reply: its value, its strict schema, and the one parser that decides whether an answer is one.
 
-A model may wrap the object in fences, prose, its own thoughts or a JSON string: that is salvaged. Anything else that is
-not the schema raises MalformedReply, and so never deletes or replaces a memory (I8).
+A model may wrap the object in a fence, its own thoughts or a JSON string, or put it among other words: that is
+salvaged, but among other words "nothing to remember" does not count. Anything else that is not the schema raises
+MalformedReply, and so never deletes or replaces a memory (I8).
 """
 
 import json
@@ -12,8 +13,8 @@ from typing import Final
 
 from memoryd.errors import MalformedReply
 
-MAX_RAW_MEMORY_BYTES: Final = 256 * 1024
-"""Far above any honest raw memory; a model in a loop writes more."""
+MAX_TEXT_BYTES: Final = 256 * 1024
+"""Far above any honest memory; a model in a loop writes more, and the memory folder takes no file above 1 MiB."""
 
 MAX_CANDIDATES: Final = 512
 """Braces at which an object is looked for in prose: enough for any reply, and a bound on hostile ones."""
@@ -30,9 +31,11 @@ STAGE1_SCHEMA: Final[dict[str, object]] = {
 }
 """The strict JSON schema of FORMATS section 4, as it is sent to a model."""
 
+_KEYS = frozenset({"rollout_summary", "rollout_slug", "raw_memory"})
+
 # Some servers put the opening tag into the prompt, so that an answer holds only the closing one.
 _THOUGHTS = re.compile(r'\A(?!\s*[{\["`]).*?</think(?:ing)?>', re.DOTALL | re.IGNORECASE)
-_FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
 _REMEDY = "the session is tried again; if it keeps happening, choose a model that keeps to a JSON schema"
 
 
@@ -57,16 +60,22 @@ NOTHING: Final = Stage1Reply(raw_memory="", rollout_summary="", rollout_slug=Non
 def parse_reply(text: str) -> Stage1Reply:
     """Read a model's answer as a stage-1 reply.
 
-    Raises MalformedReply, and nothing else, when it is not exactly the schema after unwrapping; extra keys are dropped,
-    a missing slug is null, blank strings count as empty.
+    Raises MalformedReply, and nothing else, when it is not exactly the schema after unwrapping; a missing slug is null,
+    blank strings count as empty.
     """
-    fields = _unwrap(text)
+    bare = _THOUGHTS.sub("", text, count=1).strip().removeprefix("\ufeff")
+    whole = _whole(bare)
+    fields = whole if whole is not None else _among_words(bare)
     if fields is None:
         raise _malformed("it holds no JSON object" if text.strip() else "it is blank")
     summary = _required_text(fields, "rollout_summary")
     raw_memory = _required_text(fields, "raw_memory")
     slug = _slug(fields.get("rollout_slug"))
+    if not fields.keys() <= _KEYS:
+        raise _malformed("it has other keys than the three of the schema")
     if not summary and not raw_memory:
+        if whole is None:
+            raise _malformed("it holds blank texts within other words")
         return NOTHING
     if not summary or not raw_memory:
         blank = "raw_memory" if summary else "rollout_summary"
@@ -74,20 +83,26 @@ def parse_reply(text: str) -> Stage1Reply:
     return Stage1Reply(raw_memory=raw_memory, rollout_summary=summary, rollout_slug=slug)
 
 
-def _unwrap(text: str) -> dict[str, object] | None:
-    """Find the one object: the whole text, a fence's inside, or an object within prose, in this order."""
-    bare = _THOUGHTS.sub("", text, count=1).strip().removeprefix("\ufeff")
-    for candidate in (bare, *_FENCE.findall(bare)):
-        whole = _loads(candidate)
-        if isinstance(whole, str):
-            whole = _loads(_FENCE.sub(r"\1", whole))
-        if isinstance(whole, dict):
-            return whole
+def _whole(bare: str) -> dict[str, object] | None:
+    """Return the object that the whole text is, perhaps in a fence or as a JSON string."""
+    value = _loads(_without_fence(bare))
+    if isinstance(value, str):
+        value = _loads(_without_fence(value.strip()))
+    return value if isinstance(value, dict) else None
+
+
+def _among_words(bare: str) -> dict[str, object] | None:
+    """Return the one object among other words that looks like a reply, else the first."""
     found = list(_objects_within(bare))
     fitting = [fields for fields in found if "raw_memory" in fields and "rollout_summary" in fields]
     if len(fitting) > 1:
         raise _malformed(f"it holds {len(fitting)} replies instead of one")
     return next(iter(fitting or found), None)
+
+
+def _without_fence(text: str) -> str:
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1] if fenced else text
 
 
 def _objects_within(text: str) -> Iterator[dict[str, object]]:
@@ -124,8 +139,8 @@ def _required_text(fields: dict[str, object], name: str) -> str:
     if not isinstance(value, str):
         raise _malformed(f"`{name}` is {_kind(value)} instead of a string")
     kept = _without_surrogates(value).strip()
-    if name == "raw_memory" and len(kept.encode()) > MAX_RAW_MEMORY_BYTES:
-        raise _malformed(f"`raw_memory` is larger than {MAX_RAW_MEMORY_BYTES // 1024} KiB")
+    if len(kept.encode()) > MAX_TEXT_BYTES:
+        raise _malformed(f"`{name}` is larger than {MAX_TEXT_BYTES // 1024} KiB")
     return kept
 
 

@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryd.errors import MalformedReply
-from memoryd.pipeline.reply import MAX_RAW_MEMORY_BYTES, NOTHING, STAGE1_SCHEMA, Stage1Reply, parse_reply
+from memoryd.pipeline.reply import MAX_TEXT_BYTES, NOTHING, STAGE1_SCHEMA, Stage1Reply, parse_reply
 
 REPLY = Stage1Reply(raw_memory="---\n### Task 1", rollout_summary="# It worked", rollout_slug="it-worked")
+
+
+EMPTY = '{"rollout_summary": "", "rollout_slug": "", "raw_memory": ""}'
 
 
 def a_body(**changes: Any) -> str:
@@ -32,7 +35,6 @@ def a_body(**changes: Any) -> str:
         pytest.param(f"maybe {a_body(raw_memory='no')}\n</think>\n{a_body()}", id="thoughts that only end"),
         pytest.param(json.dumps(a_body()), id="in a string"),
         pytest.param(json.dumps(f"```json\n{a_body()}\n```"), id="fenced in a string"),
-        pytest.param(a_body(confidence=0.9, notes=["x"]), id="extra keys"),
         pytest.param(a_body(raw_memory="\n---\n### Task 1 \n"), id="blanks around a text"),
     ],
 )
@@ -53,6 +55,11 @@ def test_two_blank_texts_mean_nothing_to_remember(summary: str, raw: str, slug: 
     assert reply.is_empty
 
 
+@pytest.mark.parametrize("text", [f"```json\n{EMPTY}\n```", f"<think>small talk</think> {EMPTY}", json.dumps(EMPTY)])
+def test_nothing_to_remember_may_be_wrapped_but_not_said_among_other_words(text: str) -> None:
+    assert parse_reply(text) == NOTHING
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -69,9 +76,14 @@ def test_two_blank_texts_mean_nothing_to_remember(summary: str, raw: str, slug: 
         (a_body(raw_memory=["a"]), "`raw_memory` is a list instead of a string"),
         (a_body(rollout_summary=7), "`rollout_summary` is a number instead of a string"),
         (a_body(rollout_slug=True), "`rollout_slug` is a boolean instead of a string or null"),
+        (a_body(confidence=0.9, notes=["x"]), "it has other keys than the three"),
+        (f"If nothing matters I would send {EMPTY}, but here much does.", "blank texts within other words"),
+        (f"```\n{EMPTY}\n```\n```\n{a_body(raw_memory='other')}\n```", "2 replies instead of one"),
+        (f"```\n{{}}\n```\n{EMPTY}", "blank texts within other words"),
+        (a_body(rollout_summary="x" * (MAX_TEXT_BYTES + 1)), "`rollout_summary` is larger than 256 KiB"),
         (a_body(raw_memory=""), "`raw_memory` is blank while the other text is not"),
         (a_body(rollout_summary=" "), "`rollout_summary` is blank while the other text is not"),
-        (a_body(raw_memory="x" * (MAX_RAW_MEMORY_BYTES + 1)), "larger than 256 KiB"),
+        (a_body(raw_memory="x" * (MAX_TEXT_BYTES + 1)), "larger than 256 KiB"),
         (f"First {a_body()} and then {a_body(raw_memory='other')}", "2 replies instead of one"),
         (a_body()[:-1], "no JSON object"),
         ("[" * 100_000, "no JSON object"),
@@ -95,7 +107,7 @@ def test_a_lone_surrogate_becomes_something_that_a_file_can_hold() -> None:
 
 
 def test_a_raw_memory_of_exactly_the_bound_is_kept() -> None:
-    assert len(parse_reply(a_body(raw_memory="x" * MAX_RAW_MEMORY_BYTES)).raw_memory) == MAX_RAW_MEMORY_BYTES
+    assert len(parse_reply(a_body(raw_memory="x" * MAX_TEXT_BYTES)).raw_memory) == MAX_TEXT_BYTES
 
 
 def test_the_schema_is_strict() -> None:
