@@ -6,7 +6,7 @@ from typing import Final
 from memoryd.ledger.claims import NewClaim
 from memoryd.workspace.comparison import Statement, statements
 from memoryd.workspace.folder import Folder
-from memoryd.workspace.handbook import Handbook, parse_handbook
+from memoryd.workspace.handbook import parse_handbook
 from memoryd.workspace.headers import Header, headers_of
 from memoryd.workspace.layout import MEMORY_FILE
 
@@ -18,24 +18,13 @@ UNMARKED: Final = "unmarked"
 
 
 def claims_of_folder(folder: Folder) -> list[NewClaim]:
-    """Return the claims of a folder's MEMORY.md with the sessions that support them."""
-    return claims_of(parse_handbook(folder.text(MEMORY_FILE)), headers_of(folder))
-
-
-def claims_of(handbook: Handbook, headers: Mapping[str, Header]) -> list[NewClaim]:
-    """Return a claim for each bullet, in the order of the file; equal ones are joined and their sessions add up.
+    """Return a claim for each bullet of a folder's MEMORY.md, in the order of the file, with its supporting sessions.
 
     Scope: the group's cwd; `global` where it applies to any.
     """
-    joined: dict[tuple[str, str, str], NewClaim] = {}
-    for statement in statements(handbook):
-        claim = _claim(statement, headers)
-        earlier = joined.get(claim.place)
-        if earlier is not None:
-            threads = tuple(sorted({*earlier.thread_ids, *claim.thread_ids}))
-            claim = NewClaim(earlier.text, earlier.section, earlier.scope, earlier.status, threads)
-        joined[claim.place] = claim
-    return [claim for claim in joined.values() if claim.text]
+    headers = headers_of(folder)
+    handbook = parse_handbook(folder.text(MEMORY_FILE))
+    return [_claim(statement, headers) for statement in statements(handbook) if statement.bullet.text]
 
 
 def _claim(statement: Statement, headers: Mapping[str, Header]) -> NewClaim:
