@@ -95,11 +95,11 @@ class SessionBytes:
 
     def contains(self, literal: bytes) -> bool:
         """Say whether the content holds these bytes, without splitting or decoding it."""
-        overlap = b""
+        window = b""
         for chunk in self.chunks():
-            if literal in overlap + chunk:
+            window = window[-len(literal) :] + chunk
+            if literal in window:
                 return True
-            overlap = chunk[-len(literal) + 1 :]
         return False
 
     def close(self) -> None:
