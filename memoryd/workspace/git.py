@@ -214,12 +214,13 @@ class Repository:
         found, start = {}, 0
         for path in paths:
             end = answer.index(b"\n", start)
-            words = answer[start:end].rsplit(b" ", 2)
+            *_, kind, size = answer[start:end].rsplit(b" ", 2)
             start = end + 1
-            if words[-2:-1] == [b"blob"]:
-                size = int(words[-1])
-                found[path] = answer[start : start + size]
-                start += size + 1
+            if size == b"missing":
+                continue
+            if kind == b"blob":
+                found[path] = answer[start : start + int(size)]
+            start += int(size) + 1
         return found
 
     def merge(self, base: bytes, ours: bytes, theirs: bytes, *, scratch: Path) -> bytes | None:

@@ -112,6 +112,14 @@ def test_changes_and_diff_between_trees(repo: Repository, tmp_path: Path) -> Non
         repo.diff(old, "f" * 40, max_bytes=10)
 
 
+def test_files_are_read_though_a_folder_or_nothing_stands_where_another_was_looked_for(
+    repo: Repository, tmp_path: Path
+) -> None:
+    ensure(repo)
+    tree = a_tree(repo, tmp_path / "work", {"a/b.md": "one\n", "c.md": "two\nblob 3"})
+    assert repo.read_all(tree, ["x y missing", "a", "c.md", "a/b.md"]) == {"c.md": b"two\nblob 3", "a/b.md": b"one\n"}
+
+
 def test_in_a_merge_both_sides_count_and_ours_wins_where_they_clash(repo: Repository, home: Home) -> None:
     ensure(repo)
     base = b"one\ntwo\nthree\nfour\nfive\n"
