@@ -1,7 +1,7 @@
 """One row per run of a job: who ran it, how it ended, what it cost."""
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from memoryd.ledger import queries
 from memoryd.ledger.rows import change, fetch_all
@@ -50,10 +50,22 @@ def _make(*, outcome: str | None, **columns: object) -> AttemptRow:
     return AttemptRow(outcome=Outcome(outcome) if outcome else None, **columns)  # type: ignore[arg-type]  # columns of SELECT *
 
 
-def begin(conn: sqlite3.Connection, *, kind: str, job_key: str, now: float) -> int:
-    """Record that the job that was claimed just now runs; the answer is the attempt's id."""
-    (attempt_id,) = conn.execute(_SQL["insert_attempt"], {"kind": kind, "job_key": job_key, "now": int(now)}).fetchone()
-    return int(attempt_id)
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A run that has just been claimed, as the claim's row tells it."""
+
+    id: int
+    kind: str
+    job_key: str
+    epoch: int
+    worker_id: str
+    input_watermark: int
+    started_at: int
+
+
+def begin(conn: sqlite3.Connection, beginning: Beginning) -> None:
+    """Record that a job runs."""
+    change(conn, _SQL["insert_attempt"], asdict(beginning))
 
 
 def end(conn: sqlite3.Connection, attempt_id: int | None, ending: Ending, *, now: float) -> None:

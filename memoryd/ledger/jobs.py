@@ -7,12 +7,12 @@ no holder (enqueueing, overviews) lives in modules of its own and is offered her
 
 import sqlite3
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from memoryd.errors import LeaseLost
 from memoryd.ledger import attempts, outputs, policy, publications, queries, sessions
-from memoryd.ledger.attempts import AttemptRow, Ending
+from memoryd.ledger.attempts import AttemptRow, Beginning, Ending
 from memoryd.ledger.claims import NewClaim, replace_claims
 from memoryd.ledger.enqueueing import (
     enqueue_consolidation,
@@ -40,7 +40,7 @@ from memoryd.ledger.overview import (
 )
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.publications import NewPublication
-from memoryd.ledger.rows import change, fetch_all, fetch_one
+from memoryd.ledger.rows import fetch_all, fetch_one
 from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import JobKind, Outcome, Status, WaitReason
 
@@ -70,6 +70,7 @@ __all__ = [
     "list_jobs",
     "mark_run",
     "mend_waits",
+    "new_token",
     "next_ready_at",
     "ready_count",
     "release",
@@ -136,6 +137,11 @@ class ConsolidationCompletion:
     publication_id: int | None
 
 
+def new_token() -> str:
+    """Return a token that nobody has drawn before."""
+    return uuid.uuid4().hex
+
+
 def claim(  # noqa: PLR0913 - facts that no value would tie together
     conn: sqlite3.Connection,
     *,
@@ -148,12 +154,13 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
     retry_cap: float,
     held: Collection[str] = (),
     only: str | None = None,
+    mint: Callable[[], str] = new_token,
 ) -> Lease | None:
     """Lease the oldest ready job of the kind, or None when there is none or `max_running` leases are live.
 
     Leases that are over are taken back first and recorded as crashes; from the third crash at one watermark on, tries
     are `retry_cap` seconds apart. `held` are the tokens of runs whose tasks live in this process: those are never
-    taken, whatever the clock says. `only` names the one job that may be taken.
+    taken, whatever the clock says. `only` names the one job that may be taken. `mint` makes the token.
     """
     leased = fetch_all(conn, _SQL["list_leased"], {"kind": kind}, make_job)
     over = [job for job in leased if job.ownership_token not in held and not _is_live(job, now)]
@@ -161,25 +168,19 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
         _take_back(conn, job, now=now, retry_cap=retry_cap)
     if len(leased) - len(over) >= max_running:
         return None
-    ready = conn.execute(_SQL["find_claimable"], {"kind": kind, "now": now, "only": only}).fetchone()
-    if ready is None:
-        return None
-    token = uuid.uuid4().hex
     parameters = {
         "kind": kind,
-        "job_key": ready[0],
-        "worker_id": worker_id,
-        "token": token,
+        "only": only,
         "now": now,
+        "worker_id": worker_id,
+        "token": mint(),
         "started_at": int(now),
         "lease_until": policy.later(now + lease_seconds),
         "lease_seconds": lease_seconds,
         "max_attempts": max_attempts,
     }
-    job = _one(fetch_one(conn, _SQL["claim_job"], parameters, make_job), "claim", kind, ready[0])
-    attempt_id = attempts.begin(conn, kind=kind, job_key=job.job_key, now=now)
-    change(conn, _SQL["set_attempt"], parameters | {"attempt_id": attempt_id})
-    return _lease(job, token=token, attempt_id=attempt_id, claimed_at=now)
+    job = fetch_one(conn, _SQL["claim_job"], parameters, make_job)
+    return None if job is None else _begin(conn, job, now)
 
 
 def heartbeat(conn: sqlite3.Connection, lease: Lease, *, now: float, lease_seconds: float) -> Beat:
@@ -328,22 +329,29 @@ def _take_back(conn: sqlite3.Connection, job: JobRow, *, now: float, retry_cap: 
     attempts.end(conn, job.attempt_id, Ending(Outcome.CRASHED, error="the run ended without a word"), now=now)
 
 
-def _lease(job: JobRow, *, token: str, attempt_id: int, claimed_at: float) -> Lease:
+def _begin(conn: sqlite3.Connection, job: JobRow, now: float) -> Lease:
+    """Record the run that the claim has begun, and hand out the lease."""
+    assert job.attempt_id is not None
+    assert job.ownership_token is not None
     assert job.worker_id is not None
     assert job.lease_until is not None
     assert job.lease_seconds is not None
+    beginning = Beginning(
+        job.attempt_id, job.kind, job.job_key, job.epoch, job.worker_id, job.input_watermark, int(now)
+    )
+    attempts.begin(conn, beginning)
     return Lease(
         kind=JobKind(job.kind),
         job_key=job.job_key,
-        token=token,
+        token=job.ownership_token,
         epoch=job.epoch,
         worker_id=job.worker_id,
         input_watermark=job.input_watermark,
         lease_until=job.lease_until,
         lease_seconds=job.lease_seconds,
         retry_remaining=job.retry_remaining,
-        attempt_id=attempt_id,
-        claimed_at=claimed_at,
+        attempt_id=job.attempt_id,
+        claimed_at=now,
         crash_count=job.crash_count,
     )
 

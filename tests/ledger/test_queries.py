@@ -17,9 +17,7 @@ STATEMENTS = [(subject, name) for subject in SUBJECTS for name in queries.load(s
 
 HOT = [
     ("jobs", "list_leased"),
-    ("jobs", "find_claimable"),
     ("jobs", "claim_job"),
-    ("jobs", "set_attempt"),
     ("jobs", "record_crash"),
     ("jobs", "renew_lease"),
     ("jobs", "find_held"),
@@ -34,7 +32,6 @@ HOT = [
     ("jobs", "find_last_success"),
     ("jobs", "count_ready"),
     ("jobs", "mend_waits"),
-    ("attempts", "insert_attempt"),
     ("attempts", "end_attempt"),
     ("attempts", "add_request"),
     ("attempts", "list_attempts"),
@@ -100,11 +97,12 @@ def test_no_hot_query_scans_a_table(conn: sqlite3.Connection, subject: str, name
 
 
 def test_a_claim_reads_only_the_index_of_what_is_not_finished(conn: sqlite3.Connection) -> None:
-    statement = queries.load("jobs")["find_claimable"]
+    statement = queries.load("jobs")["claim_job"]
 
     plan = [row[3] for row in conn.execute("EXPLAIN QUERY PLAN " + statement, _names(statement)).fetchall()]
 
-    assert plan == ["SEARCH jobs USING INDEX jobs_ready (kind=? AND ready_at<?)"]
+    assert "SEARCH jobs USING INDEX jobs_ready (kind=? AND ready_at<?)" in plan
+    assert "SEARCH attempts" in plan  # the last row of a table, not all of them
 
 
 def test_what_is_due_is_read_from_the_index_of_open_sessions(conn: sqlite3.Connection) -> None:

@@ -30,6 +30,7 @@ _PARAMETERS: dict[str, object] = {
     "token": "t",
     "epoch": 0,
     "now": 100,
+    "only": None,
     "started_at": 100,
     "finished_at": 100,
     "worker_id": "w",

@@ -1,9 +1,7 @@
 -- name: insert_attempt
--- Taken from the row that the claim has just written, so that the two cannot differ.
-INSERT INTO attempts (kind, job_key, epoch, worker_id, input_watermark, started_at)
-SELECT kind, job_key, epoch, worker_id, input_watermark, :now FROM jobs
-WHERE kind = :kind AND job_key = :job_key AND status = 'running'
-RETURNING id;
+-- The run that the claim has just begun, under the id that it gave it.
+INSERT INTO attempts (id, kind, job_key, epoch, worker_id, input_watermark, started_at)
+VALUES (:id, :kind, :job_key, :epoch, :worker_id, :input_watermark, :started_at);
 
 -- name: end_attempt
 -- The first outcome stands.

@@ -1,3 +1,6 @@
+-- The moves of states.py. A holder's move is guarded by its token and epoch; the status needs no guard of its own there,
+-- since only a running row has a token (a CHECK of the schema).
+
 -- name: find_job
 -- By primary key.
 SELECT * FROM jobs WHERE kind = :kind AND job_key = :job_key;
@@ -6,26 +9,23 @@ SELECT * FROM jobs WHERE kind = :kind AND job_key = :job_key;
 -- The few rows that a claim must look at: are their leases live?
 SELECT * FROM jobs WHERE kind = :kind AND lease_until IS NOT NULL;
 
--- name: find_claimable
--- Oldest ready first; the partial index holds only what is not finished.
-SELECT job_key FROM jobs
-WHERE kind = :kind AND ready_at <= :now AND status = 'pending' AND (:only IS NULL OR job_key = :only)
-ORDER BY ready_at, job_key
-LIMIT 1;
-
 -- name: claim_job
--- A new token and a larger epoch shut out every earlier holder. Settings lowered meanwhile take hold here.
+-- Oldest ready first; the partial index holds only what is not finished. A new token and a larger epoch shut out every
+-- earlier holder: a token that is drawn twice (a machine restored from a snapshot repeats its randomness) still has
+-- another epoch. Settings lowered meanwhile take hold here.
 UPDATE jobs
 SET status = 'running', worker_id = :worker_id, ownership_token = :token, epoch = epoch + 1,
     started_at = :started_at, finished_at = NULL, lease_until = :lease_until, lease_seconds = :lease_seconds,
     ready_at = :lease_until, retry_at = NULL, wait_reason = NULL, enqueued_at = NULL, cancel_requested = 0,
-    retry_remaining = min(retry_remaining, max(:max_attempts, 1))
-WHERE kind = :kind AND job_key = :job_key AND status = 'pending' AND ready_at <= :now
+    retry_remaining = min(retry_remaining, max(:max_attempts, 1)),
+    attempt_id = (SELECT coalesce(max(id), 0) + 1 FROM attempts)
+WHERE kind = :kind AND job_key = (
+  SELECT job_key FROM jobs
+  WHERE kind = :kind AND ready_at <= :now AND status = 'pending' AND (:only IS NULL OR job_key = :only)
+  ORDER BY ready_at, job_key
+  LIMIT 1
+)
 RETURNING *;
-
--- name: set_attempt
--- The run that the present lease belongs to.
-UPDATE jobs SET attempt_id = :attempt_id WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token;
 
 -- name: record_crash
 -- A lease that is over: the run ended without a word. No attempt is taken.
@@ -33,20 +33,20 @@ UPDATE jobs
 SET status = 'pending', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at,
     crash_count = crash_count + 1, cancel_requested = 0,
     ready_at = :ready_at, wait_reason = :reason, retry_at = CASE WHEN :reason IS NULL THEN NULL ELSE :ready_at END
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
 -- name: renew_lease
 -- The holder is alive.
 UPDATE jobs
 SET lease_until = :lease_until, lease_seconds = :lease_seconds, ready_at = :lease_until
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
 -- name: find_held
 -- Does this holder still hold the job?
 SELECT * FROM jobs
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running';
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch;
 
 -- name: request_cancel
 -- The holder hears of it at its next heartbeat.
@@ -57,7 +57,7 @@ RETURNING *;
 -- name: mark_fingerprint
 -- Which program, model and prompt work on it.
 UPDATE jobs SET fingerprint = :fingerprint
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
 -- name: complete_job
@@ -70,7 +70,7 @@ SET status = CASE WHEN input_watermark > :covered_watermark THEN 'pending' ELSE 
     enqueued_at = CASE WHEN input_watermark > :covered_watermark THEN enqueued_at END,
     ready_at = CASE WHEN input_watermark > :covered_watermark THEN :ready_at END,
     wait_reason = CASE WHEN input_watermark > :covered_watermark THEN :reason END
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
 -- name: defer_job
@@ -78,7 +78,7 @@ RETURNING *;
 UPDATE jobs
 SET status = 'pending', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_error = :error,
     retry_at = :ready_at, ready_at = :ready_at, wait_reason = :reason, cancel_requested = 0
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
 -- name: fail_job
@@ -91,7 +91,7 @@ SET status = CASE WHEN input_watermark > :input_watermark OR retry_remaining > 1
     retry_at = CASE WHEN input_watermark > :input_watermark OR retry_remaining > 1 THEN :ready_at END,
     wait_reason = CASE WHEN input_watermark > :input_watermark OR retry_remaining > 1 THEN :reason END,
     ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_error = :error, cancel_requested = 0
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
 -- name: release_job
@@ -99,7 +99,7 @@ RETURNING *;
 UPDATE jobs
 SET status = 'pending', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at,
     ready_at = :ready_at, retry_at = NULL, wait_reason = NULL, cancel_requested = 0
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch AND status = 'running'
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
 -- name: insert_job
