@@ -119,7 +119,7 @@ def _story(home: Path, result: Mapping[str, object], *, keep: bool) -> list[str]
     if summary:
         told += [f"--- {SUMMARY_FILE} " + "-" * 40, summary.rstrip(), "-" * 60, ""]
     else:
-        told += ["No memory was written.", ""]
+        told += ["No memory was written: the lines above say why.", ""]
     return [*told, *_where(home, kept=keep or not home.name.startswith(PREFIX))]
 
 
@@ -135,7 +135,7 @@ def _where(home: Path, *, kept: bool) -> list[str]:
     }
     width = max(len(str(path.relative_to(home))) for path in places)
     told = [f"{'Everything lies' if kept else 'Everything lay'} in {home}:"]
-    told += [f"  {path.relative_to(home)!s:<{width}}  {meaning}" for path, meaning in places.items()]
+    told += [f"  {path.relative_to(home)!s:<{width}}  {meaning}" for path, meaning in places.items() if path.exists()]
     if kept:
         return [
             *told,

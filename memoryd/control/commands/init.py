@@ -30,13 +30,23 @@ class FoundAgent:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take the choices, so that a script need not be asked."""
-    parser.add_argument("--yes", action="store_true", help="ask nothing; history is not consented to by this")
-    parser.add_argument("--provider", choices=["openai", "openai-chat", "offline"], help="how models are asked")
-    parser.add_argument("--base-url", help="the provider's address, as its SDK takes it")
+    parser.add_argument("--yes", action="store_true", help="ask nothing; this is no consent to sending history")
+    parser.add_argument(
+        "--provider",
+        choices=["openai", "openai-chat", "offline"],
+        help="how models are asked (default: offline, no model)",
+    )
+    parser.add_argument("--base-url", help=f"the provider's address, as its SDK takes it (default {OPENAI})")
     parser.add_argument("--model", help="the model for both stages")
-    parser.add_argument("--api-key-env", help=f"the variable that holds the key (default {KEY_VARIABLE})")
+    parser.add_argument(
+        "--api-key-env", help=f"the variable that holds the key (default {KEY_VARIABLE}, or none with --base-url)"
+    )
     parser.add_argument("--api-key-file", help="a file (mode 0600) that holds the key")
-    parser.add_argument("--backfill", choices=["ask", "recent", "all"], help="what to do with sessions older than now")
+    parser.add_argument(
+        "--backfill",
+        choices=["ask", "recent", "all"],
+        help="sessions recorded before now: ask first, send recent ones, or all",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     except ConfigError:
         home.config_file.unlink()
         raise
-    print("\n".join(_farewell(home, provider)))
+    print("\n".join(_farewell(home, provider, history)))
     return 0
 
 
@@ -140,14 +150,16 @@ def _write_new(path: Path, text: str) -> None:
         file.write(text)
 
 
-def _farewell(home: Home, provider: str) -> list[str]:
+def _farewell(home: Home, provider: str, history: str) -> list[str]:
     leaves = (
         "Nothing leaves this machine: the offline writer asks nobody."
         if provider == "offline"
         else "Idle sessions are sent to this provider, with secrets taken out and within the caps of [limits]."
     )
+    waits = "Sessions recorded before now wait for your consent: `memoryd sync --backfill recent`, or limits.backfill."
     return [
         f"wrote {home.config_file}",
         leaves,
+        *([waits] if provider != "offline" and history == "ask" else []),
         "Next: `memoryd sync` for one pass now, or `memoryd run` for the daemon.",
     ]

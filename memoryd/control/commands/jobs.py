@@ -43,7 +43,7 @@ async def _list(settings: Settings, args: argparse.Namespace) -> int:
     if args.json:
         print_json([_row_json(row) for row in rows])
     elif not rows:
-        print("no jobs yet: `memoryd sync` looks for sessions")
+        print(f"no job has the status {status.value}" if status else "no jobs yet: `memoryd sync` looks for sessions")
     else:
         print("\n".join(_row_line(row) for row in rows))
     return 0

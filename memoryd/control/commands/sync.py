@@ -22,7 +22,11 @@ SHOWN_KEYS = 3
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take the options of `sync`."""
-    parser.add_argument("--now", action="store_true", help="ignore idle time, debounce and min_interval")
+    parser.add_argument(
+        "--now",
+        action="store_true",
+        help="ignore idle time, debounce and min_interval; failed jobs still wait: `memoryd jobs retry`",
+    )
     parser.add_argument("--thread", metavar="ID", help="extract this session only")
     parser.add_argument(
         "--backfill",
