@@ -1,8 +1,8 @@
 """The stage-1 reply: its value, its strict schema, and the one parser that decides whether an answer is one.
 
-A model may wrap the object in a fence, its own thoughts or a JSON string, or put it among other words: that is
-salvaged, but among other words "nothing to remember" does not count. Anything else that is not the schema raises
-MalformedReply, and so never deletes or replaces a memory (I8).
+A model may wrap the object in a fence, its own thoughts or a JSON string, put it among other words, or add keys: that
+is salvaged, but "nothing to remember" counts only alone and with exactly the keys of the schema. Anything else that is
+not the schema raises MalformedReply, and so never deletes or replaces a memory (I8).
 """
 
 import json
@@ -60,8 +60,8 @@ NOTHING: Final = Stage1Reply(raw_memory="", rollout_summary="", rollout_slug=Non
 def parse_reply(text: str) -> Stage1Reply:
     """Read a model's answer as a stage-1 reply.
 
-    Raises MalformedReply, and nothing else, when it is not exactly the schema after unwrapping; a missing slug is null,
-    blank strings count as empty.
+    Raises MalformedReply, and nothing else, when it is not the schema after unwrapping; extra keys are dropped, a
+    missing slug is null, blank strings count as empty.
     """
     bare = _THOUGHTS.sub("", text, count=1).strip().removeprefix("\ufeff")
     whole = _whole(bare)
@@ -71,11 +71,9 @@ def parse_reply(text: str) -> Stage1Reply:
     summary = _required_text(fields, "rollout_summary")
     raw_memory = _required_text(fields, "raw_memory")
     slug = _slug(fields.get("rollout_slug"))
-    if not fields.keys() <= _KEYS:
-        raise _malformed("it has other keys than the three of the schema")
     if not summary and not raw_memory:
-        if whole is None:
-            raise _malformed("it holds blank texts within other words")
+        if whole is None or not fields.keys() <= _KEYS:
+            raise _malformed("it holds blank texts among other words or keys")
         return NOTHING
     if not summary or not raw_memory:
         blank = "raw_memory" if summary else "rollout_summary"
