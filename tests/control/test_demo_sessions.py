@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.control.demo_sessions.install import DEMO_MAX_AGE_SECONDS, bundled_scripts, install
+from memoryd.control.demo_sessions.install import bundled_scripts, install
 from memoryd.control.demo_sessions.records import thread_id_of
 from memoryd.control.demo_sessions.scripts import made_up_token, parse_script, seconds_of, with_secrets
 from memoryd.errors import StorageError
@@ -64,7 +64,7 @@ def test_ages_serve_the_demo_one_session_is_too_fresh_and_one_too_old(tmp_path: 
     ages = [NOW - CODEX.tail(file).last_record_at for file, _ in installed(tmp_path)]
 
     assert sum(age < 6 * HOUR for age in ages) == 1
-    assert sum(age > DEMO_MAX_AGE_SECONDS for age in ages) == 1
+    assert sum(age > 30 * 24 * HOUR for age in ages) == 1
     assert sum(age > 14 * 24 * HOUR for age in ages) > 3
 
 

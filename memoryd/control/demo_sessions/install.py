@@ -1,18 +1,17 @@
-"""Put the bundled sessions into a Codex home, as if they had been recorded during the last weeks."""
+"""Put the bundled sessions into a Codex home, as if they had been recorded during the last weeks.
+
+One of them is more than 30 days old, which the demo reads as too old.
+"""
 
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
-from typing import Final
 
 from memoryd.control.demo_sessions.records import session_lines, thread_id_of
 from memoryd.control.demo_sessions.scripts import Script, parse_script
 from memoryd.errors import StorageError
-
-DEMO_MAX_AGE_SECONDS: Final = 30 * 86_400
-"""The age up to which the bundled sessions are meant to be read; one of them is older on purpose."""
 
 
 def install(into_codex_home: Path, *, now: float) -> int:
