@@ -1,6 +1,7 @@
 """Stage 2 without a model: the handbook and its summary, rewritten from the selected outputs and notes alone.
 
-Nothing of the previous files is read, so what lost its evidence is gone by itself. The same inputs give the same bytes.
+Nothing of the previous files is read, so what lost its evidence is gone by itself; a person's own lines are put back by
+publication. The same inputs give the same bytes.
 """
 
 from collections.abc import Sequence

@@ -16,6 +16,7 @@ from memoryd.workspace.folder import Folder
 from memoryd.workspace.git import DAEMON, Repository, Status
 from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, ROLLOUT_SUMMARIES, Home
 from memoryd.workspace.live import Live, look
+from memoryd.workspace.protection import with_person_lines
 from memoryd.workspace.repository import accept, ensure
 from memoryd.workspace.staging import Staging
 
@@ -129,9 +130,13 @@ class _Publication:
         elif not live.is_text:
             self.kept.append(path)
             return None
-        if live.data == base:
-            return theirs
-        return self.repo.merge(base or b"", live.data, theirs, scratch=self.home.staging)
+        merged: bytes | None = theirs
+        if live.data != base:
+            merged = self.repo.merge(base or b"", live.data, theirs, scratch=self.home.staging)
+        if merged is None or base is None or path not in ALWAYS_THERE:
+            return merged
+        texts = merged.decode(), live.data.decode()
+        return with_person_lines(*texts, repo=self.repo, path=path, base=self.base, commit=self.commit).encode()
 
     def _rename_over(self, path: str, live: Live, data: bytes) -> bool:
         """Replace a file whole; False when it is no longer the one that was looked at."""

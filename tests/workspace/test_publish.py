@@ -63,8 +63,8 @@ def decide(
     home: Home, repo: Repository, before: Mapping[str, str] = BEFORE, after: Mapping[str, str | None] = AFTER
 ) -> tuple[str, Staging]:
     """Accept a folder, then decide a result that changes it; return its commit and what it was staged from."""
-    write_files(home.memories, before)
     first = stage(home, repo, "first", now=NOW, redactor=Redactor())
+    write_files(first.work, before)
     put_in_place(home, repo, prepare_commit(repo, first, "first\n", now=NOW), first.base_id)
     staging = stage(home, repo, "run", now=NOW, redactor=Redactor())
     for path, text in after.items():
