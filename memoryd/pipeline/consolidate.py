@@ -94,8 +94,8 @@ async def _put_in_place(context: Context, decided: Publication) -> None:
     )
     await in_thread(context.refresh_recall, decided.commit)
     log.info("recall.refreshed", commit=decided.commit[:12])
-    await context.ledger.write(publications.mark_published, decided.id, now=context.clock.now())
     await remember_folder(context)
+    await context.ledger.write(publications.mark_published, decided.id, now=context.clock.now())
     log.info("consolidation.published", commit=decided.commit[:12])
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from memoryd import logs
-from memoryd.ledger import jobs, meta
+from memoryd.ledger import jobs, meta, publications
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.pipeline.context import Context, in_thread
 from memoryd.workspace.folder import folder_signature
@@ -22,7 +22,17 @@ EMPTY = sha256().hexdigest()
 
 
 async def notice_edits(context: Context) -> bool:
-    """Enqueue consolidation when the folder is not as memoryd left it; tell whether it did. Reads no file's content."""
+    """Enqueue consolidation when the folder is not as memoryd left it; tell whether it did. Reads no file's content.
+
+    A folder in which a publication is being put in place is changed by memoryd itself: it is looked at afterwards.
+    """
+    async with context.placing:
+        if await context.ledger.read(publications.pending) is not None:
+            return False
+        return await _compare(context)
+
+
+async def _compare(context: Context) -> bool:
     seen = await _signatures(context)
     known = {key: await context.ledger.read(_known, key) for key in seen}
     if seen == known:
