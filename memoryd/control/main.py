@@ -49,7 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     name = next((word for word in words if word in COMMANDS), "")
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("memoryd: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -64,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         place = _place(error)
         print(f"memoryd: a fault in memoryd itself: {type(error).__name__}: {error} (at {place})", file=sys.stderr)
         return 1
+    return code
 
 
 def _dispatch(words: list[str]) -> int:

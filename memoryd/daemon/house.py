@@ -7,15 +7,17 @@ from functools import partial
 from random import Random
 from typing import Final, Literal
 
+from memoryd import config
 from memoryd.clock import Clock
 from memoryd.config import NamedProvider, Settings, agent_home, resolve_api_key
 from memoryd.daemon import lock
 from memoryd.daemon.spending import Spending
+from memoryd.errors import ConfigError
 from memoryd.ledger import jobs
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.states import JobKind
 from memoryd.llm.client import LadderMemory, ModelClient, Wiring
-from memoryd.llm.providers import open_client
+from memoryd.llm.providers import codec_for, open_client
 from memoryd.pipeline.context import Agent, Context, StageModel
 from memoryd.recall import summary
 from memoryd.redact import Redactor
@@ -80,6 +82,29 @@ async def open_house(
         )
         await mend_clock_damage(context)
         yield context
+
+
+def check_settings(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Refuse settings that cannot work before anything is made or claimed. Raises ConfigError.
+
+    What is checked: agents and provider kinds that this version knows, keys that are there, values it can honour.
+    """
+    for agent in settings.sources.agents:
+        if agent not in READERS:
+            raise ConfigError(
+                f"sources.agents: this version of memoryd cannot read the sessions of {agent} yet",
+                remedy=f"use {', '.join(READERS)}",
+            )
+    if settings.consolidate.review == "manual":
+        raise ConfigError(
+            'consolidate.review = "manual": this version of memoryd cannot hold results back for review yet',
+            remedy='use "auto"; `git log` in the memory folder shows every change',
+        )
+    for stage in STAGES:
+        named = settings.provider_for(stage)
+        if named.provider.kind != config.OFFLINE:
+            codec_for(named.name, named.provider)
+            resolve_api_key(named.provider, environ)
 
 
 def configured_agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Agent]:

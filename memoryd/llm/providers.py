@@ -33,6 +33,14 @@ def open_client(
     """
     if provider.kind is ProviderKind.OFFLINE:
         return None
+    codec = codec_for(name, provider)
+    endpoint = Endpoint(name, _address(name, provider), key_source(provider))
+    shell = HttpShell(timeout_seconds=provider.timeout, base_url=endpoint.base_url, transport=transport)
+    return ModelClient(endpoint, provider, api_key=api_key, codec=codec, shell=shell, wiring=wiring)
+
+
+def codec_for(name: str, provider: Provider) -> Codec:
+    """Return the codec of a provider's kind. Raises ConfigError for a kind that this version does not speak."""
     codec = CODECS.get(provider.kind)
     if codec is None:
         known = ", ".join(sorted((*CODECS, ProviderKind.OFFLINE)))
@@ -40,9 +48,7 @@ def open_client(
             f"providers.{name}: this version of memoryd cannot use a provider of kind {provider.kind} yet",
             remedy=f"use one of {known}",
         )
-    endpoint = Endpoint(name, _address(name, provider), key_source(provider))
-    shell = HttpShell(timeout_seconds=provider.timeout, base_url=endpoint.base_url, transport=transport)
-    return ModelClient(endpoint, provider, api_key=api_key, codec=codec, shell=shell, wiring=wiring)
+    return codec
 
 
 def key_source(provider: Provider) -> str:

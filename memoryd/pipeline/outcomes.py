@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from memoryd.errors import (
     AuthRefused,
     BudgetSpent,
+    ConfigError,
     DiskFull,
     GitMissing,
     MemorydError,
@@ -98,6 +99,8 @@ def outcome_of_error(error: MemorydError, *, now: float, retry_base: float, retr
             return Deferred(now + ENVIRONMENT_RETRY_SECONDS, "disk_full", str(error))
         case GitMissing():
             return Deferred(now + ENVIRONMENT_RETRY_SECONDS, "git_missing", str(error))
+        case ConfigError():
+            return Deferred(now + PERSON_RETRY_SECONDS, "misconfigured", str(error))
         case ResultRejected():
             return Failed("ResultRejected", "; ".join([error.message, *error.complaints]))
         case _:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from memoryd import config
 from memoryd.control.console import print_json
+from memoryd.daemon.house import check_settings
 from memoryd.workspace.layout import Home
 
 
@@ -19,8 +20,7 @@ def run(args: argparse.Namespace) -> int:
     settings = config.load(args.home, environ=config.environ())
     file = Home(settings.home).config_file
     if args.action == "check":
-        for stage in ("extract", "consolidate"):
-            settings.provider_for(stage)
+        check_settings(settings, config.environ())
         if args.json:
             print_json({"ok": True, "file": str(file), "exists": file.exists()})
         else:

@@ -35,6 +35,7 @@ MEANING_OF_WAIT: Mapping[str, str] = {
     "rate_limited": "the provider's limit is reached",
     "provider_overloaded": "the provider is overloaded",
     "provider_unreachable": "the provider cannot be reached: no network, or it is down",
+    "misconfigured": "a setting stopped working while it ran: see the job's error",
     "key_refused": "the provider refuses the key: check api_key_env or api_key_file",
     "model_unknown": "the provider does not know the model: check extract.model, consolidate.model and base_url",
     "budget": "today's cap is spent (limits)",

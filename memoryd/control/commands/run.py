@@ -8,7 +8,7 @@ from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.console import start_logging
-from memoryd.daemon import lock
+from memoryd.daemon import house, lock
 from memoryd.daemon.house import DAEMON, open_house
 from memoryd.daemon.notify import notify
 from memoryd.daemon.supervisor import Supervisor
@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
         key: value for key, value in {"log.level": args.log_level, "log.format": args.log_format}.items() if value
     }
     settings = config.load(args.home, environ=config.environ(), overrides=overrides)
+    house.check_settings(settings, config.environ())
     start_logging(settings)
     return asyncio.run(_run(settings))
 

@@ -10,7 +10,7 @@ from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.commands.explain import MEANING_OF_WAIT
 from memoryd.control.console import plural, print_json, progress_reporter, start_logging
-from memoryd.daemon import control_socket
+from memoryd.daemon import control_socket, house
 from memoryd.daemon.house import open_house
 from memoryd.daemon.passes import Progress, Step, as_json, run_pass
 from memoryd.errors import LedgerBusy
@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the pass. Exit 0 done, 1 a job failed, 3 due work was left undone for a stated reason."""
     settings = config.load(args.home, environ=config.environ())
+    house.check_settings(settings, config.environ())
     start_logging(settings)
     with progress_reporter() as progress:
         result = asyncio.run(_sync(settings, args, progress))
