@@ -438,6 +438,16 @@ async def test_a_worker_cancelled_while_it_claims_leaves_no_lease_behind(tmp_pat
         assert (job.status, job.retry_remaining) == (Status.PENDING, 3)
 
 
+async def test_a_worker_cancelled_while_there_is_nothing_to_claim_just_ends(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        running = asyncio.create_task(a_worker(context, ends_with(EXTRACTED)).run_once())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
 async def test_a_job_that_is_gone_when_its_worker_is_cancelled_is_left_alone(tmp_path: Path, clock: FakeClock) -> None:
     stage = Hanging()
     log = LogLines()

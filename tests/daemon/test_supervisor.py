@@ -1,0 +1,422 @@
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryd.clock import SystemClock
+from memoryd.daemon import control_socket
+from memoryd.daemon.supervisor import DISK_PAUSE_SECONDS, DRAIN_SECONDS, WATCHDOG_SECONDS, Supervisor
+from memoryd.daemon.ticker import JUMP_SECONDS
+from memoryd.errors import DiskFull, GitError, LeaseLost, StorageError
+from memoryd.ledger import jobs, outputs, publications
+from memoryd.ledger.overview import JobRow
+from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
+from memoryd.llm.question import Answer, Question
+from memoryd.pipeline.context import Agent, Client, Context
+from memoryd.sources.codex import CodexReader
+from memoryd.sources.items import SessionFile
+from tests.ledger.factories import an_output
+from tests.support.clock import FakeClock
+from tests.support.house import Answering, a_house, settings_in
+from tests.support.in_process_model import good_model
+from tests.support.log_lines import LogLines
+from tests.support.sessions import a_rollout
+
+THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
+PATIENCE_SECONDS = 30
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that begins now: the ticks are those of the real scheduler, which makes up for every second since."""
+    return FakeClock(start=SystemClock().now())
+
+
+@dataclass
+class Daemon:
+    """A supervisor that runs in this process."""
+
+    context: Context
+    supervisor: Supervisor
+    task: asyncio.Task[None]
+    log: LogLines
+
+    async def logged(self, event: str, count: int = 1, **fields: object) -> list[dict[str, Any]]:
+        """Wait until so many events with these fields were logged."""
+
+        def found() -> list[dict[str, Any]]:
+            return [line for line in self.log.events(event) if fields.items() <= line.items()]
+
+        await self.until(lambda: len(found()) >= count)
+        return found()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while not holds():
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            raise AssertionError(self.log.text) from None
+
+    async def ask(self, **request: object) -> tuple[dict[str, object], list[dict[str, object]]]:
+        steps: list[dict[str, object]] = []
+        return await control_socket.ask(self.context.home.socket, request, steps.append), steps
+
+    async def job(self, kind: JobKind = JobKind.STAGE1, key: str = THREAD) -> JobRow:
+        detail = await self.context.ledger.read(jobs.show, kind, key)
+        assert detail is not None
+        return detail.job
+
+    async def stop(self) -> None:
+        self.supervisor.stop()
+        self.supervisor.stop()
+        await self.task
+
+
+@asynccontextmanager
+async def a_daemon(
+    folder: Path,
+    clock: FakeClock,
+    client: Client | None = None,
+    *,
+    change: Callable[[Context], Context] = lambda context: context,
+    notify: str | None = None,
+    **settings: object,
+) -> AsyncIterator[Daemon]:
+    log = LogLines()
+    changes: dict[str, object] = {"limits__backfill": "recent", "discover__scan_interval": "1s"}
+    given = settings_in(folder, **(changes | settings))
+    async with a_house(given, clock, client=client) as opened:
+        context = change(opened)
+        supervisor = Supervisor(context, notify_address=notify)
+        daemon = Daemon(context, supervisor, asyncio.create_task(supervisor.run()), log)
+        try:
+            await daemon.logged("daemon.started")
+            yield daemon
+        finally:
+            if not daemon.task.done():
+                daemon.task.cancel()
+            await asyncio.gather(daemon.task, return_exceptions=True)
+
+
+class Hanging:
+    """A model that answers only when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    async def ask(self, question: Question, purpose: object) -> Answer:
+        self.asked.set()
+        await self.may_answer.wait()
+        return good_model(question)
+
+
+async def test_a_daemon_finds_extracts_consolidates_and_stops(tmp_path: Path, clock: FakeClock) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])
+    client = Answering(good_model)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(PATIENCE_SECONDS)
+        async with a_daemon(tmp_path, clock, client, notify=str(tmp_path / "notify")) as daemon:
+            await daemon.logged("consolidation.published")
+            assert "Always use tabs" in (daemon.context.home.memories / "MEMORY.md").read_text()
+            assert daemon.context.home.socket.exists()
+            asked = len(client.asked)
+            await daemon.logged("scan.completed", 3)
+            await daemon.stop()
+            assert daemon.log.events("daemon.stopped")
+            assert not daemon.context.home.socket.exists()
+        said = b""
+        while b"STOPPING=1" not in said:
+            said += manager.recv(4096)
+    assert b"READY=1" in said
+    assert b"WATCHDOG=1" in said
+    assert len(client.asked) == asked
+
+
+async def test_a_new_session_is_found_by_the_next_scan(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "codex" / "sessions").mkdir(parents=True)
+    async with a_daemon(tmp_path, clock) as daemon:
+        await daemon.logged("scan.completed")
+        a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])
+        await daemon.logged("consolidation.published")
+
+
+async def test_a_job_that_ends_within_the_grace_period_is_kept(tmp_path: Path, clock: FakeClock) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])
+    client = Hanging()
+    async with a_daemon(tmp_path, clock, client) as daemon:
+        await client.asked.wait()
+        daemon.supervisor.stop()
+        await asyncio.sleep(0.05)
+        assert not daemon.task.done()
+        client.may_answer.set()
+        await daemon.task
+        assert (await daemon.job()).status is Status.DONE
+        assert (await daemon.job(JobKind.CONSOLIDATE, GLOBAL_KEY)).status is Status.PENDING
+
+
+async def test_a_job_that_outlasts_the_grace_period_is_given_back(tmp_path: Path, clock: FakeClock) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD)
+    client = Hanging()
+    async with a_daemon(tmp_path, clock, client) as daemon:
+        await client.asked.wait()
+        daemon.supervisor.stop()
+        await asyncio.sleep(0.05)
+        await clock.advance(DRAIN_SECONDS)
+        await daemon.task
+        job = await daemon.job()
+        assert (job.status, job.retry_remaining, job.wait_reason) == (Status.PENDING, 3, None)
+        assert daemon.log.events("job.released")
+
+
+async def test_a_second_signal_does_not_wait_for_the_grace_period(tmp_path: Path, clock: FakeClock) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD)
+    client = Hanging()
+    async with a_daemon(tmp_path, clock, client) as daemon:
+        await client.asked.wait()
+        daemon.supervisor.stop()
+        await asyncio.sleep(0.05)
+        daemon.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await daemon.task
+        assert (await daemon.job()).status is Status.PENDING
+        assert not daemon.log.events("daemon.stopped")
+
+
+class Troubled(CodexReader):
+    """A reader that meets trouble in its first scans."""
+
+    def __init__(self, *troubles: Exception) -> None:
+        super().__init__()
+        self._troubles = list(troubles)
+
+    def find(self, homes: Sequence[Path]) -> Iterator[SessionFile]:
+        if self._troubles:
+            raise self._troubles.pop(0)
+        return super().find(homes)
+
+
+async def test_a_service_that_fails_starts_again_after_a_growing_pause_beside_the_others(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])
+    reader = Troubled(StorageError("odd"), ZeroDivisionError("odder"), StorageError("odd again"))
+
+    def troubled(context: Context) -> Context:
+        return replace(context, agents={"codex": Agent(reader, context.agents["codex"].homes)})
+
+    async with a_daemon(tmp_path, clock, change=troubled) as daemon:
+        await daemon.logged("service.failed", service="discover", retry_in=1.0)
+        await clock.advance(1)
+        (crash,) = await daemon.logged("service.crashed", service="discover", retry_in=2.0)
+        assert crash["error_class"] == "ZeroDivisionError"
+        await clock.advance(2)
+        await daemon.logged("service.failed", service="discover", retry_in=4.0)
+        await clock.advance(4)
+        await daemon.logged("consolidation.published")
+
+
+class Filled:
+    """A ledger on a disk that is full while `full`, and counts what was tried."""
+
+    def __init__(self, context: Context) -> None:
+        self._ledger = context.ledger
+        self.full = True
+        self.tries = 0
+
+    async def write(self, fn: object, *args: object, **kwargs: object) -> object:
+        if fn is jobs.claim and self.full:
+            self.tries += 1
+            raise DiskFull("no room")
+        return await self._ledger.write(fn, *args, **kwargs)  # type: ignore[arg-type]  # passes on what it is given
+
+    async def read(self, *args: object, **kwargs: object) -> object:
+        return await self._ledger.read(*args, **kwargs)  # type: ignore[arg-type]  # passes on what it is given
+
+
+async def test_a_full_disk_pauses_the_workers_and_nothing_is_spent_meanwhile(tmp_path: Path, clock: FakeClock) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])
+    client = Answering(good_model)
+    filled: list[Filled] = []
+
+    def on_a_full_disk(context: Context) -> Context:
+        filled.append(Filled(context))
+        return replace(context, ledger=filled[0])  # type: ignore[arg-type]  # a ledger of the test's own
+
+    async with a_daemon(tmp_path, clock, client, change=on_a_full_disk, extract__concurrency=1) as daemon:
+        await daemon.logged("storage.paused", 2, retry_in=DISK_PAUSE_SECONDS)
+        await daemon.logged("scan.completed", 3)
+        assert (filled[0].tries, client.asked) == (2, [])
+
+        filled[0].full = False
+        await clock.advance(DISK_PAUSE_SECONDS)
+        await daemon.logged("consolidation.published")
+
+
+async def test_a_replaced_lock_stops_the_daemon_with_its_reason(tmp_path: Path, clock: FakeClock) -> None:
+    """DESIGN.md section 4: another memoryd may have started; this one stops."""
+    (tmp_path / "codex" / "sessions").mkdir(parents=True)
+    async with a_daemon(tmp_path, clock) as daemon:
+        await daemon.logged("scan.completed")
+        daemon.context.home.lock_file.unlink()
+        await clock.advance(61)
+        await daemon.until(daemon.task.done)
+        with pytest.raises(LeaseLost, match="removed or replaced"):
+            await daemon.task
+        assert daemon.log.events("daemon.stopped")
+
+
+@pytest.mark.parametrize("seconds", [7200.0, -7200.0])
+async def test_a_clock_that_jumped_is_noticed_and_everybody_looks_again(
+    tmp_path: Path, clock: FakeClock, seconds: float
+) -> None:
+    (tmp_path / "codex" / "sessions").mkdir(parents=True)
+    async with a_daemon(tmp_path, clock, discover__scan_interval="1h") as daemon:
+        await daemon.logged("scan.completed")
+        clock.jump(seconds)
+        seen = len(daemon.log.events("scan.completed"))
+        await clock.advance(WATCHDOG_SECONDS)
+        (jump,) = await daemon.logged("clock.jumped")
+        assert abs(jump["seconds"] - seconds) < JUMP_SECONDS
+        await daemon.logged("scan.completed", seen + 1)
+
+
+async def test_maintenance_prunes_what_nothing_uses(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "codex" / "sessions").mkdir(parents=True)
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await context.ledger.write(outputs.store, an_output(source_updated_at=1000), now=clock.now())
+    async with a_daemon(tmp_path, clock) as daemon:
+        await daemon.logged("output.pruned")
+
+
+async def test_what_a_crash_left_decided_is_put_in_place_at_the_start_and_tried_again_after_an_error(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """I1: and nobody has to wait for the next consolidation."""
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])
+    client = Answering(good_model)
+    troubles: list[Exception] = [GitError("git refused"), GitError("and again")]
+
+    def refuse(point: str) -> None:
+        if point == "before_refs" and troubles:
+            raise troubles.pop()
+
+    def refusing(context: Context) -> Context:
+        return replace(context, reached=refuse)
+
+    async with a_daemon(tmp_path, clock, client, change=refusing) as daemon:
+        await daemon.logged("service.failed", service="consolidate", retry_in=1.0)
+        assert await daemon.context.ledger.read(publications.pending) is not None
+        asked = len(client.asked)
+        await clock.advance(1)
+        await daemon.logged("service.failed", service="consolidate", retry_in=2.0)
+        await clock.advance(2)
+        await daemon.logged("consolidation.published")
+        assert await daemon.context.ledger.read(publications.pending) is None
+        assert len(client.asked) == asked
+
+
+async def test_a_sync_over_the_socket_is_a_pass_of_the_daemons(tmp_path: Path, clock: FakeClock) -> None:
+    a_rollout(
+        tmp_path / "codex", now=clock.now(), idle_hours=1, thread_id=THREAD, turns=["Always use tabs in the Makefile"]
+    )
+    async with a_daemon(tmp_path, clock, Answering(good_model)) as daemon:
+        await daemon.logged("scan.completed")
+
+        result, steps = await daemon.ask(do="sync", now=True, thread=THREAD, backfill="recent")
+
+        assert result["jobs"] == {
+            "memory_stage1": {"remembered": 1},
+            "memory_consolidate_global": {"published": 1},
+        }
+        assert result["exit_code"] == 0
+        assert [step["stage"] for step in steps][:2] == ["discover", "discover"]
+        again, _ = await daemon.ask(do="sync")
+        assert (again["jobs"], again["exit_code"]) == ({}, 0)
+
+
+async def test_a_sync_waits_for_what_the_daemon_has_in_hand(tmp_path: Path, clock: FakeClock) -> None:
+    """Or it would find every lease taken, and say that nothing was due."""
+    for number in range(3):
+        a_rollout(
+            tmp_path / "codex", now=clock.now() - number, turns=[f"Always use tabs in Makefile number {number} please"]
+        )
+    client = Hanging()
+    async with a_daemon(tmp_path, clock, client, extract__concurrency=1) as daemon:
+        await client.asked.wait()
+        asking = asyncio.create_task(daemon.ask(do="sync", now=True))
+        await asyncio.sleep(0.1)
+        assert not asking.done()
+        client.may_answer.set()
+
+        result, _ = await asking
+
+        assert result["jobs"] == {
+            "memory_stage1": {"remembered": 2},
+            "memory_consolidate_global": {"published": 1},
+        }
+
+
+async def test_a_stop_ends_a_pass_that_was_asked_for_and_gives_its_jobs_back(tmp_path: Path, clock: FakeClock) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), idle_hours=1, thread_id=THREAD)
+    client = Hanging()
+    async with a_daemon(tmp_path, clock, client) as daemon:
+        await daemon.logged("scan.completed")
+        asking = asyncio.create_task(daemon.ask(do="sync", now=True))
+        await client.asked.wait()
+        await daemon.stop()
+        with pytest.raises(StorageError, match="ended before it answered"):
+            await asking
+        job = await daemon.job()
+        assert (job.status, job.retry_remaining) == (Status.PENDING, 3)
+
+
+async def test_a_dead_job_is_tried_again_over_the_socket(tmp_path: Path, clock: FakeClock) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])
+    answers: list[str] = ["odd"] * 6
+    client = Answering(lambda question: answers.pop() if answers else good_model(question))
+    async with a_daemon(tmp_path, clock, client, ledger__max_attempts=1) as daemon:
+        await daemon.logged("job.failed")
+        answers.clear()
+        assert (await daemon.job()).status is Status.ERROR
+
+        revived, _ = await daemon.ask(do="retry", kind="memory_stage1", key=THREAD)
+
+        assert revived == {"revived": True}
+        await daemon.logged("consolidation.published")
+        assert (await daemon.ask(do="retry", kind="memory_stage1", key="nobody"))[0] == {"revived": False}
+
+
+@pytest.mark.parametrize(
+    ("request_", "complaint"),
+    [
+        ({"do": "dance"}, "does not know the request 'dance'"),
+        ({}, "does not know the request None"),
+        ({"do": "retry"}, "does not understand"),
+        ({"do": "retry", "kind": "nonsense", "key": "x"}, "does not understand"),
+    ],
+)
+async def test_an_unknown_request_is_refused_in_a_sentence(
+    tmp_path: Path, clock: FakeClock, request_: dict[str, object], complaint: str
+) -> None:
+    async with a_daemon(tmp_path, clock) as daemon:
+        with pytest.raises(StorageError, match=complaint):
+            await daemon.ask(**request_)
+
+
+async def test_a_daemon_without_work_asks_nobody_however_long_it_waits(tmp_path: Path, clock: FakeClock) -> None:
+    """I4."""
+    (tmp_path / "codex" / "sessions").mkdir(parents=True)
+    client = Answering(good_model)
+    async with a_daemon(tmp_path, clock, client) as daemon:
+        for _ in range(50):
+            await clock.advance(61)
+        await daemon.stop()
+    assert client.asked == []
