@@ -132,6 +132,7 @@ CUES: Final[tuple[Cue, ...]] = (
         r"\b(?:i|we) (?:want|like|need|expect|prefer|ask)\b.{0,40}\b(?:to |that you |you )?(?:always|never)\b",
         lasting=True,
     ),
+    _cue("must always", r"\bmust (?:always|never) (?!have\b|been\b)\w", lasting=True),
     _cue("i prefer", r"\b(?:i|we)(?:'d| would)?(?: (?:really|generally|usually|much|strongly))? (?:prefer|rather)\b"),
     _cue("prefer x", _LEAD + r"prefer\b.{2,}"),
     _cue(

@@ -13,6 +13,7 @@ PREFERENCES = [
     ("Always run ruff before you commit.", SAID),
     ("Please always add a changelog line.", ASKED),
     ("Never commit directly to main.", SAID),
+    ("The tests must never hit the network.", SAID),
     ("I prefer small commits.", SAID),
     ("Prefer composition over inheritance.", SAID),
     ("I'd rather have one long test than three clever ones.", SAID),
