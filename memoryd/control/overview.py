@@ -9,14 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from memoryd.clock import Clock
-from memoryd.config import Settings
+from memoryd.config import OFFLINE, Settings
 from memoryd.daemon import lock
 from memoryd.daemon.house import DAEMON, configured_agents
 from memoryd.ledger import jobs, meta, publications, sessions, spend
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import JobRow
 from memoryd.ledger.states import JobKind, Status
-from memoryd.pipeline.discover import reasons_of_waiting
+from memoryd.pipeline.discover import CONSENT_KEY, effective_backfill, reasons_of_waiting
 from memoryd.pipeline.eligibility import window
 from memoryd.workspace.layout import Home
 
@@ -89,14 +89,13 @@ async def _from_ledger(ledger: Ledger, settings: Settings, now: float, report: d
 async def _excluded(ledger: Ledger, settings: Settings, now: float) -> Counter[str]:
     """Sessions that are left out, by standing reason, and eligible ones that are not due, by theirs."""
     first_start = await ledger.read(meta.get, "first_start_at")
-    backfill = settings.limits.backfill
-    if backfill == "ask" and settings.provider_for("extract").provider.kind == "offline":
-        backfill = "recent"
+    offline = settings.provider_for("extract").provider.kind == OFFLINE
+    agreed = await ledger.read(meta.get, CONSENT_KEY)
     when = window(
         now=now,
         discover=settings.discover,
         first_start_at=int(first_start or now),
-        backfill=backfill,
+        backfill=effective_backfill(settings, offline=offline, agreed=agreed),
     )
     standing = Counter(await ledger.read(sessions.excluded_counts))
     return standing + await ledger.read(reasons_of_waiting, when)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from memoryd.daemon.house import worker_name
 from memoryd.daemon.worker import Done, Ending, Worker
 from memoryd.ledger import jobs
-from memoryd.ledger.states import JobKind
+from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline.consolidate import consolidate, publish_decided
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery, ScanReport, reasons_of_waiting
@@ -17,8 +17,6 @@ from memoryd.pipeline.retain import retain
 
 IMPATIENT = ("debounce", "min_interval")
 """The waits that `sync --now` ignores; every other wait has a reason that haste does not cure."""
-TIMING = frozenset({*IMPATIENT, "backoff", "crash"})
-"""Waits that are memoryd's own rhythm: what waits for them is not due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,11 @@ class PassReport:
     waiting: Counter[str] = field(default_factory=Counter)
     """Eligible sessions that were not extracted, by reason (too_fresh, too_old, consent)."""
     undone: Counter[str] = field(default_factory=Counter)
-    """Jobs that are due but wait for the world, by reason (rate_limited, budget, disk_full, ...)."""
+    """Jobs that would be due but wait, by reason (rate_limited, budget, disk_full, backoff, ...)."""
+    consolidates_at: float | None = None
+    """When the consolidation that waits for more sessions, or for its interval, runs by itself; None: none waits."""
+    dead: int = 0
+    """Jobs out of attempts: only a person's `jobs retry` or new input wakes them."""
 
     def count(self, ending: Ending, kind: JobKind | None = None) -> int:
         """Count the runs that ended so."""
@@ -79,18 +81,17 @@ async def run_pass(
     progress(Step("discover", 0, 0))
     report.scan = await discovery.run_once(ignore_idle=now, backfill=backfill, only=thread)
     progress(Step("discover", report.scan.seen, report.scan.seen))
-    await _extract_all(context, report, thread, progress)
+    await _extract_all(context, report, report.scan.only, progress)
     if now:
         await context.ledger.write(jobs.expedite, kind=JobKind.CONSOLIDATE, reasons=IMPATIENT, now=context.clock.now())
     await _consolidate(context, report, progress)
     await retain(context)
     when = await discovery.window(ignore_idle=now, backfill=backfill)
     report.waiting = await context.ledger.read(reasons_of_waiting, when)
-    report.undone = Counter(
-        row.wait_reason or "unknown"
-        for row in await context.ledger.read(jobs.waiting, now=context.clock.now())
-        if row.wait_reason not in TIMING
-    )
+    held_back = await context.ledger.read(jobs.waiting, now=context.clock.now())
+    report.undone = Counter(str(row.wait_reason) for row in held_back if row.wait_reason not in IMPATIENT)
+    report.consolidates_at = next((row.ready_at for row in held_back if row.wait_reason in IMPATIENT), None)
+    report.dead = len(await context.ledger.read(jobs.list_jobs, status=Status.ERROR))
     return report
 
 
@@ -102,6 +103,7 @@ def as_json(report: PassReport) -> dict[str, object]:
         of_kind = endings.setdefault(done.kind.value, {})
         of_kind[done.ending.value] = of_kind.get(done.ending.value, 0) + 1
     return {
+        "agents": scan.agents,
         "seen": scan.seen,
         "opened": scan.opened,
         "enqueued": scan.enqueued,
@@ -116,6 +118,8 @@ def as_json(report: PassReport) -> dict[str, object]:
         ],
         "waiting": dict(report.waiting),
         "undone": dict(report.undone),
+        "consolidates_at": report.consolidates_at,
+        "dead": report.dead,
         "exit_code": report.exit_code,
     }
 

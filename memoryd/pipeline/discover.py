@@ -12,7 +12,8 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from memoryd import logs
-from memoryd.errors import SessionVanished, SourceError
+from memoryd.config import Settings
+from memoryd.errors import SessionVanished, SourceError, UsageError
 from memoryd.ledger import discovery, meta, sessions
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.sessions import SessionRow, Sighting
@@ -25,6 +26,7 @@ log = logs.get()
 
 BATCH = 200
 """Sessions per ledger transaction: a first scan of thousands stays responsive and is kept if it is cut short."""
+CONSENT_KEY = "backfill"
 NO_LIMIT = 1_000_000_000
 
 
@@ -32,6 +34,9 @@ NO_LIMIT = 1_000_000_000
 class ScanReport:
     """What one scan found; counts of sessions unless the name says otherwise."""
 
+    agents: list[str] = field(default_factory=list)
+    only: str | None = None
+    """The one thread that was asked for, by its full id."""
     seen: int = 0
     opened: int = 0
     enqueued: int = 0
@@ -57,7 +62,7 @@ class Discovery:
 
         `ignore_idle` is `sync --now`; `only` enqueues that thread alone.
         """
-        context, report = self._context, ScanReport()
+        context, report = self._context, ScanReport(agents=sorted(self._context.agents))
         if self._known is None:
             # The settings of this start may differ from those of the last.
             await context.ledger.write(discovery.reconsider_all, self._judge)
@@ -67,7 +72,8 @@ class Discovery:
             missing += await self._missing_roots(agent)
             await self._scan(agent, report)
         report.missing_roots, self._warned = missing, set(missing)
-        await self._enqueue(await self.window(ignore_idle=ignore_idle, backfill=backfill), report, only)
+        report.only = await self._full_id(only) if only else None
+        await self._enqueue(await self.window(ignore_idle=ignore_idle, backfill=backfill), report)
         report.excluded = await excluded_counts(context)
         report.edited = await notice_edits(context)
         return report
@@ -79,7 +85,7 @@ class Discovery:
             now=now,
             discover=context.settings.discover,
             first_start_at=await context.ledger.write(meta.first_start, now=now),
-            backfill=backfill or effective_backfill(context),
+            backfill=await self._consent(backfill),
             ignore_idle=ignore_idle,
         )
 
@@ -89,6 +95,18 @@ class Discovery:
         for root in set(missing) - self._warned:
             log.warning("root.missing", agent=agent.reader.name, path=str(root))
         return missing
+
+    async def _consent(self, given: str | None) -> str:
+        """Return what may be done with history; what a person once agreed to holds from then on."""
+        context = self._context
+        if given:
+            await context.ledger.write(meta.put, CONSENT_KEY, given)
+            return given
+        return effective_backfill(
+            context.settings,
+            offline=context.extract.is_offline,
+            agreed=await context.ledger.read(meta.get, CONSENT_KEY),
+        )
 
     async def _scan(self, agent: Agent, report: ScanReport) -> None:
         context, settings = self._context, self._context.settings
@@ -140,14 +158,26 @@ class Discovery:
                 looks.append(_Unreadable(str(file.path), file.size, file.mtime_ns, str(error)))
         return looks
 
-    async def _enqueue(self, when: Window, report: ScanReport, only: str | None) -> None:
+    async def _full_id(self, thread: str) -> str:
+        """Return the full id of the session that a person means. Raises UsageError when there is none."""
+        row = await self._context.ledger.read(sessions.get, thread)
+        if row is None:
+            raise UsageError(
+                f"there is no session {thread!r} in the folders of {', '.join(self._context.agents) or 'any agent'}",
+                remedy="give a thread id, or the beginning of one; it is part of the session file's name",
+            )
+        return row.thread_id
+
+    async def _enqueue(self, when: Window, report: ScanReport) -> None:
         context = self._context
         oldest = None if when.oldest == float("-inf") else when.oldest
         due = await context.ledger.read(sessions.due, idle_before=when.idle_before, newest_from=oldest, limit=NO_LIMIT)
         ready = [
             row
             for row in due
-            if waiting(row.updated_at, when) is None and row.agent in context.agents and only in {None, row.thread_id}
+            if waiting(row.updated_at, when) is None
+            and row.agent in context.agents
+            and report.only in {None, row.thread_id}
         ]
         for batch in _batches(ready, BATCH):
             report.enqueued += await context.ledger.write(
@@ -186,10 +216,12 @@ def mode_of_row(row: SessionRow) -> str:
     return "polluted" if row.polluted_at is not None else row.memory_mode
 
 
-def effective_backfill(context: Context) -> str:
-    """Return the consent that holds: with the offline writer nothing leaves the machine, so none is needed."""
-    setting = context.settings.limits.backfill
-    return "recent" if setting == "ask" and context.extract.is_offline else str(setting)
+def effective_backfill(settings: Settings, *, offline: bool, agreed: str | None) -> str:
+    """Return the consent that holds: the settings', else what was agreed to; offline nothing leaves: none is needed."""
+    setting = str(settings.limits.backfill)
+    if setting != "ask":
+        return setting
+    return agreed or ("recent" if offline else "ask")
 
 
 def look_at(agent: Agent, file: SessionFile) -> Sighting:

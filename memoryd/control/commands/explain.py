@@ -15,10 +15,10 @@ from memoryd.daemon.house import configured_agents
 from memoryd.errors import SourceError, UsageError
 from memoryd.ledger import jobs, meta, outputs, sessions
 from memoryd.ledger.database import Ledger
-from memoryd.ledger.states import JobKind
+from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Agent
-from memoryd.pipeline.discover import mode_of_row
+from memoryd.pipeline.discover import CONSENT_KEY, effective_backfill, mode_of_row
 from memoryd.pipeline.eligibility import MEANING, Traits, Waiting, Window, exclusion, waiting, window
 from memoryd.pipeline.extract import BYTES_PER_TOKEN, input_budget
 from memoryd.pipeline.loading import Loaded, file_of, load
@@ -41,6 +41,12 @@ MEANING_OF_WAIT: Mapping[str, str] = {
     "budget": "today's cap is spent (limits)",
     "disk_full": "the disk is full or read-only",
     "git_missing": "there is no git program",
+}
+
+RULES: Mapping[str, str] = {
+    "covered": "nothing was recorded since it was extracted",
+    "running": "it is being extracted now",
+    "out_of_attempts": "every try failed; `memoryd jobs show` has the history, `memoryd jobs retry` tries again",
 }
 
 
@@ -97,7 +103,7 @@ def explain(settings: Settings, found: Found, known: Mapping[str, Any], *, now: 
         budget_tokens=input_budget(settings.extract.max_input_tokens, provider.context_window),
         bytes_per_token=BYTES_PER_TOKEN,
     )
-    verdict = reason or held or ("covered" if covered else None)
+    verdict = reason or held or ("covered" if covered else _of_job(known.get("job"), now))
     return {
         "thread_id": head.thread_id,
         "agent": head.agent,
@@ -141,7 +147,8 @@ def lines(told: Mapping[str, Any]) -> list[str]:
     if evidence["bad_lines"]:
         text.append(f"  skipped   {evidence['bad_lines']} unreadable lines")
     if job := told["job"]:
-        text.append(f"  job       {job['status']}" + (f": {job['last_error']}" if job["last_error"] else ""))
+        waits = f", waits until {moment(job['ready_at'])}" if job["wait_reason"] else ""
+        text.append(f"  job       {job['status']}{waits}" + (f": {job['last_error']}" if job["last_error"] else ""))
     text.append(f"  memory    {'there is one' if told['remembered'] else 'none'}")
     return text
 
@@ -152,14 +159,22 @@ async def _from_ledger(settings: Settings, wanted: str, path: Path) -> dict[str,
     if not file.exists():
         return {}
     async with await Ledger.open(file, clock=SystemClock(), read_only=True) as ledger:
-        known: dict[str, Any] = {"first_start": await ledger.read(meta.get, "first_start_at")}
+        known: dict[str, Any] = {
+            "first_start": await ledger.read(meta.get, "first_start_at"),
+            "agreed": await ledger.read(meta.get, CONSENT_KEY),
+        }
         row = await ledger.read(sessions.by_path, str(path)) or await ledger.read(sessions.get, wanted)
         if row is None:
             return known
         detail = await ledger.read(jobs.show, JobKind.STAGE1, row.thread_id)
         if detail is not None:
             job = detail.job
-            known["job"] = {"status": job.status.value, "last_error": job.last_error, "ready_at": job.ready_at}
+            known["job"] = {
+                "status": job.status.value,
+                "last_error": job.last_error,
+                "ready_at": job.ready_at,
+                "wait_reason": job.wait_reason,
+            }
         known |= {
             "path": row.path,
             "memory_mode": mode_of_row(row) if row.user_mode or row.polluted_at else None,
@@ -199,23 +214,30 @@ def _locate(agents: Mapping[str, Agent], wanted: str, known_path: str | None) ->
 
 
 def _window(settings: Settings, known: Mapping[str, Any], now: float) -> Window:
-    backfill = settings.limits.backfill
-    if backfill == "ask" and settings.provider_for("extract").provider.kind == "offline":
-        backfill = "recent"
+    offline = settings.provider_for("extract").provider.kind == config.OFFLINE
     return window(
         now=now,
         discover=settings.discover,
         first_start_at=int(known.get("first_start") or now),
-        backfill=backfill,
+        backfill=effective_backfill(settings, offline=offline, agreed=known.get("agreed")),
     )
 
 
 def _rule(verdict: str | None) -> str:
     if verdict is None:
         return "it is extracted by the next pass"
-    if verdict == "covered":
-        return "nothing was recorded since it was extracted"
-    return MEANING[verdict]
+    return RULES.get(verdict) or MEANING.get(verdict) or MEANING_OF_WAIT.get(verdict, verdict)
+
+
+def _of_job(job: Mapping[str, Any] | None, now: float) -> str | None:
+    """Say what keeps an eligible session's job from running now, None when nothing does."""
+    if job is None:
+        return None
+    if job["status"] == Status.ERROR:
+        return "out_of_attempts"
+    if job["status"] == Status.RUNNING:
+        return "running"
+    return job["wait_reason"] if (job["ready_at"] or 0) > now else None
 
 
 def _evidence(loaded: Loaded) -> dict[str, Any]:

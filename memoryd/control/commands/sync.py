@@ -9,7 +9,7 @@ from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.commands.explain import MEANING_OF_WAIT
-from memoryd.control.console import plural, print_json, progress_reporter, start_logging
+from memoryd.control.console import moment, plural, print_json, progress_reporter, start_logging
 from memoryd.daemon import control_socket, house
 from memoryd.daemon.house import open_house
 from memoryd.daemon.passes import Progress, Step, as_json, run_pass
@@ -41,13 +41,33 @@ def run(args: argparse.Namespace) -> int:
     settings = config.load(args.home, environ=config.environ())
     house.check_settings(settings, config.environ())
     start_logging(settings)
-    with progress_reporter() as progress:
-        result = asyncio.run(_sync(settings, args, progress))
+    result = _passed(settings, args)
+    if not args.json and args.backfill is None and _agrees_to_history(result):
+        args.backfill = "recent"
+        result = _passed(settings, args)
     if args.json:
         print_json(result)
     else:
         print("\n".join(summary_lines(result)))
     return int(str(result["exit_code"]))
+
+
+def _passed(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
+    with progress_reporter() as progress:
+        return asyncio.run(_sync(settings, args, progress))
+
+
+def _agrees_to_history(result: Mapping[str, object]) -> bool:
+    """Ask a person on a terminal, and nobody else, whether sessions from before the first start may be sent."""
+    waiting = result.get("waiting")
+    count = waiting.get("consent", 0) if isinstance(waiting, dict) else 0
+    if not count or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    print(
+        f"{plural(count, 'session')} from before memoryd's first start may be sent to the provider, one request each."
+    )
+    print("Send them? [y/N]: ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 def summary_lines(result: Mapping[str, object]) -> list[str]:
@@ -63,9 +83,16 @@ def summary_lines(result: Mapping[str, object]) -> list[str]:
         lines.append("the memory folder was consolidated, accepted and committed")
     elif stage2.get("unchanged"):
         lines.append("the memory folder stands as it was: nothing to change")
+    elif result.get("consolidates_at"):
+        until = moment(float(str(result["consolidates_at"])))
+        lines.append(f"the consolidation waits until {until}, for more sessions or its interval (--now: at once)")
     lines += _failures(_list(result, "failures"))
     lines += _reasons("waits", result.get("undone"), MEANING_OF_WAIT)
-    lines += [f"no sessions folder at {root}" for root in _list(result, "missing_roots")]
+    if dead := _number(result, "dead"):
+        lines.append(f"out of attempts: {plural(dead, 'job')} (memoryd jobs --status error)")
+    lines += [f"no sessions to read at {root}" for root in _list(result, "missing_roots")]
+    if not result.get("agents"):
+        lines.append("no agent is configured, so nothing was looked for: run `memoryd init`")
     return lines
 
 
