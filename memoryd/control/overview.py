@@ -12,11 +12,11 @@ from memoryd.clock import Clock
 from memoryd.config import OFFLINE, Settings
 from memoryd.daemon import lock
 from memoryd.daemon.house import DAEMON, configured_agents
-from memoryd.ledger import jobs, meta, publications, sessions, spend
+from memoryd.ledger import jobs, meta, publications, spend
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import JobRow
 from memoryd.ledger.states import JobKind, Status
-from memoryd.pipeline.discover import CONSENT_KEY, effective_backfill, reasons_of_waiting
+from memoryd.pipeline.discover import CONSENT_KEY, effective_backfill, excluded_counts, reasons_of_waiting
 from memoryd.pipeline.eligibility import window
 from memoryd.workspace.layout import Home
 
@@ -97,8 +97,7 @@ async def _excluded(ledger: Ledger, settings: Settings, now: float) -> Counter[s
         first_start_at=int(first_start or now),
         backfill=effective_backfill(settings, offline=offline, agreed=agreed),
     )
-    standing = Counter(await ledger.read(sessions.excluded_counts))
-    return standing + await ledger.read(reasons_of_waiting, when)
+    return await excluded_counts(ledger) + await ledger.read(reasons_of_waiting, when)
 
 
 def _stage(counts: Mapping[Status, int], last_success_at: int | None) -> dict[str, object]:

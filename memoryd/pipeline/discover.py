@@ -15,6 +15,7 @@ from memoryd import logs
 from memoryd.config import Settings
 from memoryd.errors import SessionVanished, SourceError, UsageError
 from memoryd.ledger import discovery, meta, sessions
+from memoryd.ledger.database import Ledger
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.sessions import SessionRow, Sighting
 from memoryd.pipeline.context import Agent, Context, T, in_thread
@@ -74,7 +75,7 @@ class Discovery:
         report.missing_roots, self._warned = missing, set(missing)
         report.only = await self._full_id(only) if only else None
         await self._enqueue(await self.window(ignore_idle=ignore_idle, backfill=backfill), report)
-        report.excluded = await excluded_counts(context)
+        report.excluded = await excluded_counts(context.ledger)
         report.edited = await notice_edits(context)
         return report
 
@@ -190,10 +191,10 @@ class Discovery:
             log.info("job.enqueued", kind="memory_stage1", count=report.enqueued)
 
 
-async def excluded_counts(context: Context) -> Counter[str]:
+async def excluded_counts(ledger: Ledger) -> Counter[str]:
     """Count the sessions that are left out for good, by reason; files that are no session stand among them."""
-    counts = Counter(await context.ledger.read(sessions.excluded_counts))
-    counts[UNREADABLE] += len(await context.ledger.read(sessions.problem_files, limit=NO_LIMIT))
+    counts = Counter(await ledger.read(sessions.excluded_counts))
+    counts[UNREADABLE] += len(await ledger.read(sessions.problem_files, limit=NO_LIMIT))
     return +counts
 
 
