@@ -16,9 +16,15 @@ log = logs.get()
 STAGES = {"discover": "reading sessions", "extract": "remembering", "consolidate": "consolidating"}
 
 
-def start_logging(settings: Settings) -> None:
-    """Begin to log as the settings say; what their patterns call a secret is one in the log too."""
-    logs.configure(settings.log.format, settings.log.level, redactor=Redactor(settings.privacy.patterns))
+def start_logging(settings: Settings, *, beside_bars: bool = False) -> None:
+    """Begin to log as the settings say; what their patterns call a secret is one in the log too.
+
+    `beside_bars`: on a terminal the bars tell what goes on, so only warnings may cut through them.
+    """
+    level = settings.log.level
+    if beside_bars and sys.stderr.isatty() and level == "info":
+        level = "warning"
+    logs.configure(settings.log.format, level, redactor=Redactor(settings.privacy.patterns))
 
 
 def print_json(data: Mapping[str, object] | list[object]) -> None:

@@ -43,6 +43,11 @@ async def serve(path: Path, answer: Answer) -> AsyncIterator[None]:
         old_mask = os.umask(0o177)
         try:
             server = await asyncio.start_unix_server(begin, path=address, limit=LINE_LIMIT)
+        except OSError as error:
+            raise StorageError(
+                f"cannot make the control socket {path}: {error.strerror}",
+                remedy="check the folder and its permissions",
+            ) from error
         finally:
             os.umask(old_mask)
         try:

@@ -7,12 +7,14 @@ was made from: when it differs from the accepted one, the text is made anew.
 import json
 import os
 import tempfile
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePath
 from typing import Final
 
 from memoryd.text import MARKER_CLOSE, MARKER_OPEN
 from memoryd.workspace.files import translated
 from memoryd.workspace.layout import SUMMARY_FILE, Home
+from memoryd.workspace.summary import Scope, parse_summary, render_summary
 
 EVERYWHERE: Final = "everywhere.md"
 INDEX: Final = "index.json"
@@ -71,6 +73,29 @@ def injected(summary: str, memories: Path, *, max_tokens: int) -> str:
             break
         kept.append(line)
     return head + "\n".join(kept) + tail
+
+
+def of_project(summary: str, cwd: str) -> str:
+    """Keep the global sections and the entries of the project that `cwd` lies in; of others the topic lines only.
+
+    A summary that does not follow the structure (a person may write what they like) is given whole.
+    """
+    parsed = parse_summary(summary)
+    if parsed.problems:
+        return summary
+    scopes = tuple(scope if _holds(scope.name, cwd) else _named_only(scope) for scope in parsed.scopes)
+    return render_summary(replace(parsed, scopes=scopes))
+
+
+def _holds(scope: str, cwd: str) -> bool:
+    return PurePath(cwd).is_relative_to(scope) if scope.startswith("/") else True
+
+
+def _named_only(scope: Scope) -> Scope:
+    days = (
+        replace(day, topics=tuple(replace(topic, desc="", learnings="") for topic in day.topics)) for day in scope.days
+    )
+    return replace(scope, days=tuple(days))
 
 
 def _made_from(index: Path) -> str | None:

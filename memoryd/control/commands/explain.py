@@ -41,6 +41,7 @@ MEANING_OF_WAIT: Mapping[str, str] = {
     "budget": "today's cap is spent (limits)",
     "disk_full": "the disk is full or read-only",
     "git_missing": "there is no git program",
+    "abandoned": "a memoryd that was killed held it; it is taken over when the lease runs out (ledger.lease)",
 }
 
 RULES: Mapping[str, str] = {

@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from memoryd.workspace.layout import Home, prepare
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
+OLLAMA = "http://127.0.0.1:11434/v1"
+KINDS = ("openai", "openai-chat", "offline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="ask nothing; this is no consent to sending history")
     parser.add_argument(
         "--provider",
-        choices=["openai", "openai-chat", "offline"],
+        choices=KINDS,
         help="how models are asked (default: offline, no model)",
     )
     parser.add_argument("--base-url", help=f"the provider's address, as its SDK takes it (default {OPENAI})")
@@ -102,7 +104,7 @@ def render(args: argparse.Namespace, provider: str, agents: list[str], backfill:
         lines.append(f"base_url = {quote(args.base_url or OPENAI)}")
         if args.api_key_file:
             lines.append(f"api_key_file = {quote(str(Path(args.api_key_file).expanduser().absolute()))}")
-        elif args.api_key_env or not args.base_url:
+        elif args.api_key_env or (provider == "openai" and not args.base_url):
             lines.append(f"api_key_env = {quote(args.api_key_env or KEY_VARIABLE)}")
     for stage in ("extract", "consolidate"):
         lines += ["", f"[{stage}]", f"provider = {quote(provider)}"]
@@ -115,24 +117,27 @@ def _choose_provider(args: argparse.Namespace, environ: Mapping[str, str]) -> st
     """Take what was said, else ask on a terminal, else the offline writer: memoryd guesses nobody's model."""
     if args.provider is None and _may_ask(args):
         hint = f" ({KEY_VARIABLE} is set)" if environ.get(KEY_VARIABLE) else ""
-        args.provider = _ask(f"Provider: openai, openai-chat or offline{hint}", "offline")
-    provider = args.provider or "offline"
-    if provider not in {"openai", "openai-chat", "offline"}:
-        raise UsageError(f"there is no provider kind {provider!r}", remedy="choose openai, openai-chat or offline")
-    if provider != "offline":
-        if _may_ask(args):
-            args.base_url = args.base_url or _ask("Address", OPENAI)
-            args.model = args.model or _ask("Model", "")
-        if not args.model:
-            raise UsageError(f"the provider {provider} needs a model", remedy="give --model NAME")
-    return str(provider)
+        args.provider = _ask_one_of(f"Provider{hint}", KINDS, "offline")
+    provider = str(args.provider or "offline")
+    if provider == "offline":
+        return provider
+    if _may_ask(args):
+        args.base_url = args.base_url or _ask("Address", OPENAI if provider == "openai" else OLLAMA)
+        args.model = args.model or _ask("Model", "")
+        if not (args.api_key_env or args.api_key_file):
+            args.api_key_env = _ask("Variable that holds the key (- for none)", KEY_VARIABLE).removeprefix("-")
+    if not args.model:
+        raise UsageError(f"the provider {provider} needs a model", remedy="give --model NAME")
+    if provider == "openai-chat" and not args.base_url:
+        raise UsageError("a compatible server needs its address", remedy=f"give --base-url, such as {OLLAMA}")
+    return provider
 
 
 def _ask_history(args: argparse.Namespace, provider: str) -> str:
     if provider == "offline" or not _may_ask(args):
         return "ask"
-    answer = _ask("Send sessions recorded before now? no, recent (10 days) or all", "no")
-    return answer if answer in {"recent", "all"} else "ask"
+    answer = _ask_one_of("Send sessions recorded before now", ("no", "recent", "all"), "no")
+    return "ask" if answer == "no" else answer
 
 
 def _may_ask(args: argparse.Namespace) -> bool:
@@ -142,6 +147,17 @@ def _may_ask(args: argparse.Namespace) -> bool:
 def _ask(question: str, default: str) -> str:
     print(f"{question} [{default}]: ", end="", flush=True)
     return sys.stdin.readline().strip() or default
+
+
+def _ask_one_of(question: str, answers: Sequence[str], default: str) -> str:
+    """Ask until the answer is one of those offered; the end of the input means the default."""
+    while True:
+        print(f"{question}: {', '.join(answers)} [{default}]: ", end="", flush=True)
+        line = sys.stdin.readline()
+        answer = line.strip().lower() or default
+        if answer in answers:
+            return answer
+        print(f"please write one of: {', '.join(answers)}")
 
 
 def _write_new(path: Path, text: str) -> None:

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     """Make the pass. Exit 0 done, 1 a job failed, 3 due work was left undone for a stated reason."""
     settings = config.load(args.home, environ=config.environ())
     house.check_settings(settings, config.environ())
-    start_logging(settings)
+    start_logging(settings, beside_bars=True)
     result = _passed(settings, args)
     if not args.json and args.backfill is None and _agrees_to_history(result):
         args.backfill = "recent"
