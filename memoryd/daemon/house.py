@@ -118,6 +118,11 @@ def worker_name(role: str) -> str:
     return f"{role}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
+def is_ours(worker_id: str | None) -> bool:
+    """Tell whether a worker of this process has that name; holding the lock, we know any other holder to be dead."""
+    return worker_id is not None and f"-{os.getpid()}-" in worker_id
+
+
 async def _open_models(
     stack: AsyncExitStack,
     settings: Settings,

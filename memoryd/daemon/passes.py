@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from memoryd.daemon.house import worker_name
+from memoryd.daemon.house import is_ours, worker_name
 from memoryd.daemon.worker import Done, Ending, Worker
 from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind, Status
@@ -17,6 +17,8 @@ from memoryd.pipeline.retain import retain
 
 IMPATIENT = ("debounce", "min_interval")
 """The waits that `sync --now` ignores; every other wait has a reason that haste does not cure."""
+ABANDONED = "abandoned"
+"""Jobs whose holder died without a word: they are taken over when their lease runs out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ async def run_pass(
     report.waiting = await context.ledger.read(reasons_of_waiting, when)
     held_back = await context.ledger.read(jobs.waiting, now=context.clock.now())
     report.undone = Counter(str(row.wait_reason) for row in held_back if row.wait_reason not in IMPATIENT)
+    report.undone[ABANDONED] = sum(not is_ours(row.worker_id) for row in await context.ledger.read(jobs.running))
+    report.undone = +report.undone
     report.consolidates_at = next((row.ready_at for row in held_back if row.wait_reason in IMPATIENT), None)
     report.dead = len(await context.ledger.read(jobs.list_jobs, status=Status.ERROR))
     return report

@@ -127,6 +127,18 @@ def test_a_kill_after_the_decision_costs_nothing(remembering: Place, server: Mod
     assert_converged(remembering, server, reader)
 
 
+def test_a_pass_that_comes_before_the_lease_of_the_dead_runs_out_says_so(place: Place, server: ModelServer) -> None:
+    """I5: exit 3 and a reason, not "nothing was due"."""
+    place.configure(base_url=server.base_url, limits__backfill="recent", ledger__lease="1h")
+    a_rollout(place.codex, now=time.time(), turns=[FIRST])
+    assert pass_until(place, "session_loaded").code == -signal.SIGKILL
+
+    done = place.run("sync", "--json")
+
+    assert done.code == 3, done
+    assert done.json["undone"] == {"abandoned": 1}
+
+
 def test_a_pass_killed_at_every_rename_in_turn_still_arrives(remembering: Place, server: ModelServer) -> None:
     """I1, I3: each restart gets one file further than the last, without a model."""
     with reading(remembering.memories) as reader:
