@@ -23,8 +23,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SQL = queries.load("connection")
-_WRITE = (_SQL["begin_write"], _SQL["commit"])
-_READ = (_SQL["begin_read"], _SQL["rollback"])
+WRITE = (_SQL["begin_write"], _SQL["commit"])
+READ = (_SQL["begin_read"], _SQL["rollback"])
 
 
 class Ledger:
@@ -92,13 +92,13 @@ class Ledger:
         """Run `fn(conn, ...)` as one transaction that may write: all of it is committed, or nothing on any error."""
         if not self._writable:
             raise StorageError(f"cannot write to the ledger {self.path}: it was opened for reading")
-        return await self._run(_WRITE, lambda conn: fn(conn, *args, **kwargs), "write to")
+        return await self._run(WRITE, lambda conn: fn(conn, *args, **kwargs), "write to")
 
     async def read(
         self, fn: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `fn(conn, ...)` on one snapshot; whatever it writes is undone."""
-        return await self._run(_READ, lambda conn: fn(conn, *args, **kwargs), "read")
+        return await self._run(READ, lambda conn: fn(conn, *args, **kwargs), "read")
 
     async def _run(self, frame: tuple[str, str], fn: Callable[[sqlite3.Connection], T], attempt: str) -> T:
         if not self._open:
@@ -106,7 +106,7 @@ class Ledger:
 
         def job() -> T:
             with translated(self.path, attempt):
-                return _transact(self._raw, frame, fn)
+                return transact(self._raw, frame, fn)
 
         # aiosqlite's own methods run one statement each; only this private one runs a whole function on its thread.
         # The minor version is pinned, and tests/ledger/test_database.py shows what is relied upon.
@@ -144,7 +144,8 @@ async def _start(connection: aiosqlite.Connection) -> None:
         raise
 
 
-def _transact(conn: sqlite3.Connection, frame: tuple[str, str], fn: Callable[[sqlite3.Connection], T]) -> T:
+def transact(conn: sqlite3.Connection, frame: tuple[str, str], fn: Callable[[sqlite3.Connection], T]) -> T:
+    """Run `fn(conn)` between the two statements of `frame` (WRITE or READ); on any error nothing of it stays."""
     begin, end = frame
     conn.execute(begin)
     try:

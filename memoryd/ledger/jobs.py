@@ -179,8 +179,8 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
         "lease_seconds": lease_seconds,
         "max_attempts": max_attempts,
     }
-    job = fetch_one(conn, _SQL["claim_job"], parameters, make_job)
-    return None if job is None else _begin(conn, job, now)
+    taken = fetch_one(conn, _SQL["claim_job"], parameters, make_job)
+    return None if taken is None else _begin(conn, taken, now)
 
 
 def heartbeat(conn: sqlite3.Connection, lease: Lease, *, now: float, lease_seconds: float) -> Beat:
@@ -218,10 +218,8 @@ def complete(
     one is not stored. `covered` is what was read; if that is what was enqueued last, newer watermarks are met too.
     The stored row's source_updated_at is at least the watermark, so that two states of one second can be told apart.
     """
-    held = _one(fetch_one(conn, _SQL["find_held"], _guard(lease), make_job), "finish", lease.kind, lease.job_key)
     met = covered is not None and sessions.is_queued(conn, lease.job_key, covered)
-    watermark = held.input_watermark if met else lease.input_watermark
-    job = _move(conn, "complete_job", lease, _finished(now, watermark, policy.Wait(policy.at_once(now))))
+    job = _move(conn, "complete_job", lease, _finished(lease, now, policy.Wait(policy.at_once(now)), met=met))
     if covered is not None:
         sessions.record_covered(conn, lease.job_key, covered)
     stored = output is not None and _store(conn, lease, output, now)
@@ -251,7 +249,7 @@ def complete_consolidation(
     wait = policy.Wait(policy.at_once(now))
     if min_interval > 0:
         wait = policy.Wait(policy.later(now + min_interval), WaitReason.MIN_INTERVAL)
-    job = _move(conn, "complete_job", lease, _finished(now, lease.input_watermark, wait))
+    job = _move(conn, "complete_job", lease, _finished(lease, now, wait, met=False))
     outputs.mark_consumed(conn, consumed)
     publication_id = None
     if publication is not None:
@@ -364,8 +362,9 @@ def _ended(now: float) -> dict[str, object]:
     return {"finished_at": int(now)}
 
 
-def _finished(now: float, watermark: int, again: policy.Wait) -> dict[str, object]:
-    return _ended(now) | {"covered_watermark": watermark, "ready_at": again.ready_at, "reason": again.reason}
+def _finished(lease: Lease, now: float, again: policy.Wait, *, met: bool) -> dict[str, object]:
+    waiting_for = {"ready_at": again.ready_at, "reason": again.reason}
+    return _ended(now) | waiting_for | {"covered_watermark": lease.input_watermark, "met": met}
 
 
 def _move(conn: sqlite3.Connection, statement: str, lease: Lease, parameters: dict[str, object]) -> JobRow:

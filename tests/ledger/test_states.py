@@ -39,6 +39,7 @@ _PARAMETERS: dict[str, object] = {
     "max_attempts": 3,
     "watermark": 11,
     "covered_watermark": 10,
+    "met": False,
     "input_watermark": 10,
     "ready_at": 100,
     "retry_at": None,
@@ -145,7 +146,7 @@ def test_a_holder_with_another_token_or_epoch_moves_nothing(
 
 
 def test_every_move_of_a_holder_is_guarded_by_token_and_epoch() -> None:
-    of_others = {"request_cancel", "raise_watermark"}
+    of_others = {"request_cancel", "raise_watermark", "record_crash"}
     of_holders = {name for name, move in MOVES.items() if Status.RUNNING in move.starts} - of_others
 
     assert {name for name in MOVES if "ownership_token = :token AND epoch = :epoch" in _SQL[name]} == of_holders

@@ -13,8 +13,8 @@ VALUES (:text, :section, :scope, :status, :now)
 RETURNING id;
 
 -- name: invalidate_claim
--- Closed, not erased.
-UPDATE claims SET invalidated_at = :now WHERE id = :id AND invalidated_at IS NULL;
+-- Closed, not erased. Only valid ones are looked at, in this very transaction.
+UPDATE claims SET invalidated_at = :now WHERE id = :id;
 
 -- name: set_claim_status
 -- Evidence may have become better or worse.

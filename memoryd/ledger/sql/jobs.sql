@@ -28,12 +28,13 @@ WHERE kind = :kind AND job_key = (
 RETURNING *;
 
 -- name: record_crash
--- A lease that is over: the run ended without a word. No attempt is taken.
+-- A lease that is over: the run ended without a word. No attempt is taken. The row was
+-- read in this very transaction, so that its token says enough.
 UPDATE jobs
 SET status = 'pending', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at,
     crash_count = crash_count + 1, cancel_requested = 0,
     ready_at = :ready_at, wait_reason = :reason, retry_at = CASE WHEN :reason IS NULL THEN NULL ELSE :ready_at END
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token
 RETURNING *;
 
 -- name: renew_lease
@@ -61,15 +62,16 @@ WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch
 RETURNING *;
 
 -- name: complete_job
--- Done up to :covered_watermark; what was enqueued while it ran makes it pending again.
+-- Done up to :covered_watermark, or, when :met says that the newest state was read, up to whatever was enqueued last;
+-- what was enqueued while it ran makes it pending again.
 UPDATE jobs
-SET status = CASE WHEN input_watermark > :covered_watermark THEN 'pending' ELSE 'done' END,
+SET status = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN 'pending' ELSE 'done' END,
     ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_success_at = :finished_at,
-    last_success_watermark = :covered_watermark, last_error = NULL, retry_at = NULL,
-    crash_count = 0, cancel_requested = 0,
-    enqueued_at = CASE WHEN input_watermark > :covered_watermark THEN enqueued_at END,
-    ready_at = CASE WHEN input_watermark > :covered_watermark THEN :ready_at END,
-    wait_reason = CASE WHEN input_watermark > :covered_watermark THEN :reason END
+    last_success_watermark = CASE WHEN NOT :met THEN :covered_watermark ELSE input_watermark END,
+    last_error = NULL, retry_at = NULL, crash_count = 0, cancel_requested = 0,
+    enqueued_at = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN enqueued_at END,
+    ready_at = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :ready_at END,
+    wait_reason = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :reason END
 WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
@@ -144,11 +146,10 @@ WHERE kind = :kind AND status = 'error'
 RETURNING *;
 
 -- name: expedite_jobs
--- :reasons is a JSON array of wait reasons that do not hold now.
+-- :reasons is a JSON array of wait reasons that do not hold now. Only a pending row has one (a CHECK of the schema).
 UPDATE jobs
 SET ready_at = :ready_at, retry_at = NULL, wait_reason = NULL
-WHERE kind = :kind AND ready_at > :now AND status = 'pending'
-  AND wait_reason IN (SELECT value FROM json_each(:reasons))
+WHERE kind = :kind AND ready_at > :now AND wait_reason IN (SELECT value FROM json_each(:reasons))
 RETURNING *;
 
 -- name: mend_waits

@@ -81,7 +81,7 @@ SELECT * FROM sessions ORDER BY updated_at DESC, thread_id LIMIT :limit;
 -- name: set_excluded
 -- Discovery decides anew at each look; it never brings back what a person had forgotten.
 UPDATE sessions SET excluded = :reason
-WHERE thread_id = :thread_id AND excluded IS NOT :forgotten AND excluded IS NOT :reason;
+WHERE thread_id = :thread_id AND excluded IS NOT :forgotten;
 
 -- name: count_excluded
 -- From the partial index.
