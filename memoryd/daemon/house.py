@@ -113,6 +113,12 @@ def configured_agents(settings: Settings, environ: Mapping[str, str]) -> dict[st
     return {name: Agent(READERS[name], tuple(agent_home(name, settings, environ))) for name in names if name in READERS}
 
 
+def daemon_holds(home: Home) -> bool:
+    """Tell whether the lock is held by a daemon, which can be asked, and not by a command, which cannot."""
+    who = lock.holder(home.lock_file)
+    return who is not None and who.role == DAEMON
+
+
 def worker_name(role: str) -> str:
     """Name this process for the ledger's rows: what it is, its pid, and a number that no other run has."""
     return f"{role}-{os.getpid()}-{os.urandom(4).hex()}"

@@ -9,7 +9,7 @@ from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.console import moment, plural, print_json
 from memoryd.daemon import control_socket
-from memoryd.daemon.house import open_house
+from memoryd.daemon.house import daemon_holds, open_house
 from memoryd.errors import LedgerBusy, UsageError
 from memoryd.ledger import jobs
 from memoryd.ledger.database import Ledger
@@ -75,6 +75,8 @@ async def _retry(settings: Settings, key: str) -> int:
                 max_attempts=settings.ledger.max_attempts,
             )
     except LedgerBusy:
+        if not daemon_holds(Home(settings.home)):
+            raise
         request = {"do": "retry", "kind": kind.value, "key": row.job_key}
         result = await control_socket.ask(Home(settings.home).socket, request, lambda _step: None)
         revived = bool(result["revived"])

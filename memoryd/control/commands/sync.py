@@ -11,7 +11,7 @@ from memoryd.config import Settings
 from memoryd.control.commands.explain import MEANING_OF_WAIT
 from memoryd.control.console import moment, plural, print_json, progress_reporter, start_logging
 from memoryd.daemon import control_socket, house
-from memoryd.daemon.house import open_house
+from memoryd.daemon.house import daemon_holds, open_house
 from memoryd.daemon.passes import Progress, Step, as_json, run_pass
 from memoryd.errors import LedgerBusy
 from memoryd.pipeline.eligibility import MEANING
@@ -104,6 +104,8 @@ async def _sync(settings: Settings, args: argparse.Namespace, progress: Progress
             )
             return as_json(report)
     except LedgerBusy:
+        if not daemon_holds(Home(settings.home)):
+            raise
         request = {"do": "sync", "now": args.now, "thread": args.thread, "backfill": args.backfill}
         print("memoryd is running: asking it", file=sys.stderr)
         return await control_socket.ask(Home(settings.home).socket, request, lambda step: progress(_step(step)))
