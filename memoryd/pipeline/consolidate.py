@@ -14,7 +14,7 @@ from pathlib import Path
 from memoryd import logs
 from memoryd.agent.caps import AgentCaps
 from memoryd.agent.loop import AgentRun, Brief, run_agent
-from memoryd.errors import ResultRejected
+from memoryd.errors import Overloaded, RateLimited, ResultRejected
 from memoryd.ledger import outputs, publications
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import SelectedOutput
@@ -39,6 +39,9 @@ from memoryd.workspace.summary import summary_budget
 
 log = logs.get()
 
+LONGEST_SHORT_PAUSE_SECONDS = 65.0
+"""Limits per minute are over within one."""
+MAX_SHORT_PAUSES = 5
 CONTEXT_BYTES_PER_TOKEN = 2.0
 """Of a known window two bytes a token may be conversation: the rest is for instructions, answers and dense text."""
 
@@ -171,7 +174,7 @@ async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client:
     purpose = Purpose(lease.kind.value, lease.job_key, lease.attempt_id, reference="consolidation")
 
     async def ask(question: Question) -> Answer:
-        return await client.ask(question, purpose)
+        return await _asked_patiently(context, client, question, purpose)
 
     async def finish(_summary: str) -> tuple[str, ...]:
         return await in_thread(_judge_model, context, evidence)
@@ -197,6 +200,21 @@ async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client:
             "the consolidation agent was stopped",
             complaints=(f"it did not finish within consolidate.max_duration ({settings.max_duration:g} s)",),
         ) from None
+
+
+async def _asked_patiently(context: Context, client: Client, question: Question, purpose: Purpose) -> Answer:
+    """Ask, and wait out a pause of seconds: deferring would throw the run's work away, and pay for it again.
+
+    Longer pauses, and a provider that keeps pausing, defer the run; its wall time bounds the waiting in any case.
+    """
+    for _ in range(MAX_SHORT_PAUSES):
+        try:
+            return await client.ask(question, purpose)
+        except (RateLimited, Overloaded) as error:
+            if error.retry_after is None or error.retry_after > LONGEST_SHORT_PAUSE_SECONDS:
+                raise
+            await context.clock.sleep(error.retry_after)
+    return await client.ask(question, purpose)
 
 
 def _judge(context: Context, evidence: Evidence) -> list[str]:

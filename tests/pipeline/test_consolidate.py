@@ -9,7 +9,7 @@ from sqlite3 import Connection
 import pytest
 
 from memoryd.daemon.worker import Done, Ending, Worker
-from memoryd.errors import ContextOverflow
+from memoryd.errors import ContextOverflow, RateLimited
 from memoryd.ledger import claims, jobs, outputs, publications, sessions
 from memoryd.ledger.outputs import NewOutput
 from memoryd.ledger.policy import ConsolidateTiming
@@ -356,6 +356,36 @@ async def test_trouble_of_the_model_leaves_the_folder_alone(tmp_path: Path, cloc
         assert (done.ending, done.reason) == (Ending.FAILED, "ContextOverflow")
         assert not (context.home.memories / "MEMORY.md").exists()
         assert list(context.home.staging.iterdir()) == []
+
+
+async def test_a_pause_of_seconds_is_waited_out_and_no_work_is_thrown_away(tmp_path: Path, clock: FakeClock) -> None:
+    """Limits per minute would otherwise defer the run at its fourth request, and pay for it anew each time."""
+    asked = 0
+
+    def limited(question: Question) -> Answer | str | Exception:
+        nonlocal asked
+        asked += 1
+        return RateLimited("per minute", retry_after=20.0) if asked == 3 else good_model(question)
+
+    client = Answering(limited)
+    async with a_house(settings_in(tmp_path), clock, client=client) as context:
+        await remember(context, FIRST, "Always use tabs in the Makefile")
+        running = asyncio.create_task(run(context))
+        await clock.sleeping(2)  # the heartbeat, and the pause
+        await clock.advance(20.0)
+        done = await running
+        assert done.ending is Ending.PUBLISHED, done
+
+
+@pytest.mark.parametrize("retry_after", [None, 3_600.0])
+async def test_a_long_pause_of_the_provider_defers_the_run(
+    tmp_path: Path, clock: FakeClock, retry_after: float | None
+) -> None:
+    client = Answering(lambda _question: RateLimited("for today", retry_after=retry_after))
+    async with a_house(settings_in(tmp_path), clock, client=client) as context:
+        await remember(context, FIRST, "Always use tabs in the Makefile")
+        done = await run(context)
+        assert (done.ending, done.reason, len(client.asked)) == (Ending.DEFERRED, "rate_limited", 1)
 
 
 class Killed(BaseException):
