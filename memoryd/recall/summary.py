@@ -55,7 +55,8 @@ def refresh(home: Home, commit: str, *, max_tokens: int) -> bool:
 def injected(summary: str, memories: Path, *, max_tokens: int) -> str:
     """Return exactly what would be injected, marker and guidance included; empty when there is nothing to say.
 
-    `max_tokens` counts 4 bytes each. Lines are cut from the end, where the older topics stand, and the cut is said.
+    `max_tokens` counts 4 bytes each. Lines are cut from the end, where the older topics stand, and the cut is said. A
+    budget in which not even the guidance fits gives nothing.
     """
     body = summary.removeprefix("v1\n").strip()
     if not body:
@@ -64,6 +65,8 @@ def injected(summary: str, memories: Path, *, max_tokens: int) -> str:
     tail = f"\n{MARKER_CLOSE}\n"
     room_bytes = max_tokens * BYTES_PER_TOKEN - len((head + tail + CUT).encode()) - 2
     room_characters = MAX_CHARACTERS - len(head + tail + CUT) - 2
+    if min(room_bytes, room_characters) < 0:
+        return ""
     kept: list[str] = []
     for line in body.splitlines():
         room_bytes -= len(line.encode()) + 1

@@ -1,0 +1,111 @@
+import io
+import stat
+import sys
+
+import pytest
+
+from memoryd import config
+from tests.control.conftest import Shell
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def fresh(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """A home without settings, beside an agent with one session."""
+    shell.home.config_file.unlink()
+    shell.home.path.rmdir()
+    monkeypatch.setenv("CODEX_HOME", str(shell.codex))
+    return shell
+
+
+def settings(shell: Shell) -> config.Settings:
+    return config.load(shell.home.path, environ=config.environ())
+
+
+def test_without_a_terminal_the_offline_writer_is_proposed_and_nothing_is_asked(fresh: Shell) -> None:
+    fresh.record()
+    said = fresh("init")
+    assert said.code == 0, said
+    assert "found codex: 1 session file in" in said.out
+    assert "Nothing leaves this machine" in said.out
+    made = settings(fresh)
+    assert made.sources.agents == ("codex",)
+    assert made.provider_for("extract").name == "offline"
+    assert made.limits.backfill == "ask"
+    assert stat.S_IMODE(fresh.home.config_file.stat().st_mode) == 0o600
+
+
+def test_an_existing_file_is_never_overwritten(shell: Shell) -> None:
+    before = shell.home.config_file.read_bytes()
+    said = shell("init", "--yes")
+    assert said.code == 2
+    assert "exists already" in said.err
+    assert shell.home.config_file.read_bytes() == before
+
+
+def test_a_provider_is_written_as_it_was_said(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("--yes", "--provider", "openai-chat", "--base-url", "http://127.0.0.1:9/v1", "--model", "m")
+    assert fresh("init", *words, "--api-key-env", "MY_KEY", "--backfill", "recent").code == 0
+    made = settings(fresh).provider_for("consolidate")
+    assert (made.name, made.model, made.provider.base_url) == ("openai-chat", "m", "http://127.0.0.1:9/v1")
+    assert made.provider.api_key_env == "MY_KEY"
+    assert settings(fresh).limits.backfill == "recent"
+
+
+def test_a_key_file_is_named_by_its_whole_path(fresh: Shell) -> None:
+    key = fresh.folder / "key"
+    key.write_text("k")
+    key.chmod(0o600)
+    said = fresh("init", "--yes", "--provider", "openai", "--model", "m", "--api-key-file", str(key))
+    assert said.code == 0, said
+    assert settings(fresh).provider_for("extract").provider.api_key_file == key
+    assert "wait for your consent" in said.out
+
+
+def test_a_model_is_never_guessed(fresh: Shell) -> None:
+    said = fresh("init", "--yes", "--provider", "openai")
+    assert said.code == 2
+    assert "--model" in said.err
+    assert not fresh.home.config_file.exists()
+
+
+def test_settings_that_would_be_wrong_are_not_left_behind(fresh: Shell) -> None:
+    said = fresh("init", "--yes", "--provider", "openai-chat", "--model", "m", "--base-url", "no address")
+    assert said.code == 2
+    assert not fresh.home.config_file.exists()
+
+
+def test_no_agent_is_no_obstacle(fresh: Shell) -> None:
+    said = fresh("init", "--yes")
+    assert said.code == 0
+    assert "found no agent" in said.err
+    assert settings(fresh).sources.agents == ("codex",)
+
+
+def test_on_a_terminal_each_choice_is_asked_and_history_too(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Terminal("nonsense\nopenai\n\nmodel-1\n\nperhaps\nrecent\n")
+    monkeypatch.setattr(sys, "stdin", answers)
+    said = fresh("init")
+    assert said.code == 0, said
+    made = settings(fresh)
+    assert made.provider_for("extract").model == "model-1"
+    assert made.limits.backfill == "recent"
+    assert answers.read() == ""
+
+
+def test_the_end_of_the_input_takes_what_is_proposed(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(""))
+    assert fresh("init").code == 0
+    assert settings(fresh).provider_for("extract").name == "offline"
+
+
+def test_yes_asks_nothing_and_consents_to_nothing(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = Terminal("all\n")
+    monkeypatch.setattr(sys, "stdin", answers)
+    assert fresh("init", "--yes", "--provider", "openai", "--model", "m").code == 0
+    assert settings(fresh).limits.backfill == "ask"
+    assert answers.read() == "all\n"
