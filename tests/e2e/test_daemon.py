@@ -70,7 +70,7 @@ def test_touches_ticks_and_restarts_cost_nothing_once_all_is_done(impatient: Pla
         assert len(daemon.events("scan.completed")) > seen
     for _ in range(3):
         with impatient.daemon() as daemon:
-            wait_for_scans(daemon, 2)
+            wait_for_scans(daemon, 1)
 
     assert server.requests == []
     assert assert_accepted(impatient, sessions=1) == commit

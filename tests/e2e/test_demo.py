@@ -132,7 +132,7 @@ def test_a_demo_without_own_sessions_says_so(watched: Place) -> None:
     done = watched.execute(sealed(watched, "demo", "--mine"))
 
     assert done.code == 0, done
-    assert f"no sessions folder at {watched.user_home / '.codex'}" in done.stdout
+    assert "no sessions" in done.stdout
     assert not (watched.user_home / ".codex").exists()
 
 

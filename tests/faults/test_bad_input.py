@@ -73,7 +73,7 @@ def test_a_missing_sessions_folder_is_a_warning(place: Place) -> None:
     done = place.run("sync")
 
     assert done.code == 0, done
-    assert f"no sessions folder at {place.codex}" in done.stdout
+    assert str(place.codex) in done.stdout
     assert [event["event"] for event in done.events if event["level"] == "warning"] == ["root.missing"]
 
 

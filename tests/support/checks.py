@@ -52,6 +52,7 @@ def assert_accepted(place: Place, *, sessions: int) -> str:
     accepted = place.git("rev-parse", "refs/memoryd/accepted")
     assert place.git("rev-parse", "HEAD") == accepted
     assert place.git("fsck", "--full", "--strict", "--no-dangling") == ""
+    assert place.git("status", "--porcelain", "--untracked-files=all") == ""
     in_commit = place.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
     assert set(in_commit) == set(place.artefacts())
     for path, content in place.artefacts().items():

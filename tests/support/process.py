@@ -183,7 +183,12 @@ class Place:
         """Ask the memory folder's history."""
         done = subprocess.run(
             ["git", "-C", str(self.memories), "-c", "safe.directory=*", *arguments],
-            env={"PATH": os.environ["PATH"], "HOME": str(self.user_home), "GIT_CONFIG_NOSYSTEM": "1"},
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(self.user_home),
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "GIT_OPTIONAL_LOCKS": "0",
+            },
             capture_output=True,
             check=True,
         )
