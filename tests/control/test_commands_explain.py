@@ -2,9 +2,13 @@ from pathlib import Path
 
 import pytest
 
+from memoryd.clock import SystemClock
 from memoryd.ledger import jobs, sessions
 from memoryd.ledger.sessions import UserMode
+from memoryd.pipeline.loading import file_of
+from memoryd.sources.codex import CodexReader
 from tests.control.conftest import THREAD, Shell
+from tests.ledger.factories import claim
 
 SECRET = "sk-proj-" + "a1B2" * 12
 
@@ -99,3 +103,27 @@ def test_what_is_no_session_is_one_line(shell: Shell, tmp_path: Path) -> None:
         assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), said
     shell.home.config_file.write_text("")
     assert "none is configured" in shell("explain", "ffffffff").err
+
+
+def test_what_keeps_an_eligible_session_s_job_is_told(shell: Shell) -> None:
+    path = shell.record()
+    now = SystemClock().now()
+    shell("sync", "--now")
+    with path.open("a") as file:
+        file.write(path.read_text().splitlines()[-1].replace("Done.", "More.") + "\n")
+    tail = CodexReader().tail(file_of("codex", path))
+    pair = {"updated_at": tail.last_record_at, "record_bytes": tail.record_bytes}
+    shell.write(jobs.enqueue_stage1, thread_id=THREAD, **pair, now=now, max_attempts=1)
+    assert shell("explain", THREAD, "--json").json["eligible"] is True
+    for ending, reason in (("defer", "budget"), ("run", "running"), ("fail", "out_of_attempts")):
+        if ending == "defer":
+            lease = shell.write(claim, now=now + 2, max_attempts=1)
+            shell.write(jobs.defer, lease, now=now, until=now + 9999, reason="budget", error="cap")
+        elif ending == "run":
+            shell.write(jobs.retry, kind="memory_stage1", job_key=THREAD, now=now, max_attempts=1)
+            lease = shell.write(claim, now=now + 2, max_attempts=1)
+        else:
+            shell.write(jobs.fail, lease, now=now, retry_at=now, error="odd", error_class="MalformedReply")
+        told = shell("explain", THREAD, "--json").json
+        assert (told["eligible"], told["reason"]) == (False, reason)
+        assert told["rule"]

@@ -1,7 +1,10 @@
 import os
 import signal
+import socket
 import threading
 import time
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +42,29 @@ def test_a_second_daemon_names_the_first_and_ends_well(shell: Shell) -> None:
         said = shell("run")
     assert said.code == 0
     assert f"already running (pid {os.getpid()})" in said.out
+
+
+def test_beside_a_command_that_holds_the_lock_it_waits_and_says_so(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shell.codex / "sessions").mkdir(parents=True)
+    address = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, ExitStack() as holding:
+        manager.bind(address)
+        manager.settimeout(30)
+        monkeypatch.setenv("NOTIFY_SOCKET", address)
+        holding.enter_context(shell.held("sync"))
+
+        def let_go() -> None:
+            said.append(manager.recv(4096).decode())
+            holding.close()
+
+        said: list[str] = []
+        waiter = threading.Thread(target=let_go)
+        waiter.start()
+        sender = signal_when(shell, signal.SIGTERM)
+        ended = shell("run")
+        waiter.join()
+        sender.join()
+    assert ended.code == 0, ended
+    assert said == [f"READY=1\nSTATUS=waiting for pid {os.getpid()}"]

@@ -1,3 +1,6 @@
+import io
+import sys
+
 import pytest
 
 from memoryd.control.commands.sync import summary_lines
@@ -87,3 +90,35 @@ def test_another_command_that_holds_the_lock_is_named_instead_of_asked(shell: Sh
     assert said.code == 1
     assert "(demo)" in said.err
     assert "asking it" not in said.err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "asked_about"), [("y\n", "recent"), ("\n", None), ("", None)])
+def test_on_a_terminal_a_person_is_asked_about_history_once(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, answer: str, asked_about: str | None
+) -> None:
+    """Consent comes from a person, never from an empty answer."""
+    requests: list[Request] = []
+
+    async def daemon(request: Request, _tell: Tell) -> dict[str, object]:
+        requests.append(request)
+        return {**RESULT, "waiting": {} if request["backfill"] else {"consent": 3}}
+
+    terminal = Terminal()
+    with shell.held("daemon", daemon), monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", Terminal(answer))
+        patch.setattr(sys, "stdout", terminal)
+        shell("sync")
+    assert "3 sessions from before memoryd's first start" in terminal.getvalue()
+    assert [request["backfill"] for request in requests] == ([None, asked_about] if asked_about else [None])
+
+
+def test_what_waits_died_and_is_not_configured_is_told() -> None:
+    lines = summary_lines({**RESULT, "agents": [], "consolidates_at": 1_700_000_000.0, "dead": 2})
+    assert any(line.startswith("the consolidation waits until 2023-11-1") for line in lines)
+    assert any("out of attempts: 2 jobs" in line for line in lines)
+    assert any("no agent is configured" in line for line in lines)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.house import configured_agents, open_house, worker_name
+from memoryd.daemon.house import check_settings, configured_agents, open_house, worker_name
 from memoryd.errors import ConfigError, LeaseLost, LedgerBusy
 from memoryd.ledger import meta
 from tests.support.clock import FakeClock
@@ -90,3 +90,25 @@ def test_agents_are_those_named_or_those_with_roots_of_their_own(tmp_path: Path)
 def test_no_two_runs_have_the_same_name() -> None:
     assert worker_name("run") != worker_name("run")
     assert worker_name("run").startswith(f"run-{os.getpid()}-")
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"sources__agents": ["gemini"]}, "cannot read the sessions of gemini"),
+        ({"consolidate__review": "manual"}, "cannot hold results back"),
+        ({"providers": {"x": {"kind": "anthropic"}}, "extract__model": "m", "consolidate__model": "m"}, "anthropic"),
+        ({"providers": {"x": {"kind": "openai"}}, "extract__model": "m", "consolidate__model": "m"}, "OPENAI_API_KEY"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_is_made(
+    tmp_path: Path, changes: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        check_settings(settings_in(tmp_path, **changes), PATH_ONLY)
+    assert not (tmp_path / "home").exists()
+
+
+def test_settings_that_can_work_are_not_refused(tmp_path: Path) -> None:
+    check_settings(settings_in(tmp_path), PATH_ONLY)
+    check_settings(settings_in(tmp_path, **MODEL), PATH_ONLY)
