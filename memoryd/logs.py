@@ -55,6 +55,7 @@ EVENTS: dict[str, Event] = {
     ),
     "job.lease_lost": Event("warning", "Another holder has the job; nothing was written.", (*OUTCOME, "error")),
     "job.released": Event("info", "A job was given back at shutdown, claimable at once."),
+    "job.reclaimed": Event("warning", "A memoryd that was killed held jobs; they can be claimed again.", ("count",)),
     "output.pruned": Event("info", "Rows that nothing uses any more were removed.", ("count",)),
     "pass.progressed": Event("info", "A pass over the sessions went on.", ("stage", "done", "total", "note")),
     "reading.degraded": Event("warning", "Lines of a session were not understood and skipped.", ("bad_lines",)),

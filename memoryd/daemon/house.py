@@ -7,10 +7,11 @@ from functools import partial
 from random import Random
 from typing import Final, Literal
 
-from memoryd import config
+from memoryd import config, logs
 from memoryd.clock import Clock
 from memoryd.config import NamedProvider, Settings, agent_home, resolve_api_key
 from memoryd.daemon import lock
+from memoryd.daemon.identity import Identity
 from memoryd.daemon.spending import Spending
 from memoryd.errors import ConfigError
 from memoryd.ledger import jobs
@@ -25,6 +26,8 @@ from memoryd.sources.readers import READERS
 from memoryd.workspace import staging
 from memoryd.workspace.git import Repository
 from memoryd.workspace.layout import Home, prepare
+
+log = logs.get()
 
 STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
 DAEMON: Final = "daemon"
@@ -81,6 +84,7 @@ async def open_house(
             reached=reached,
         )
         await mend_clock_damage(context)
+        await take_over(context)
         yield context
 
 
@@ -120,13 +124,32 @@ def daemon_holds(home: Home) -> bool:
 
 
 def worker_name(role: str) -> str:
-    """Name this process for the ledger's rows: what it is, its pid, and a number that no other run has."""
-    return f"{role}-{os.getpid()}-{os.urandom(4).hex()}"
+    """Name this process for the ledger's rows."""
+    return str(Identity.of_this_process(role))
 
 
 def is_ours(worker_id: str | None) -> bool:
-    """Tell whether a worker of this process has that name; holding the lock, we know any other holder to be dead."""
-    return worker_id is not None and f"-{os.getpid()}-" in worker_id
+    """Tell whether a worker of this process has that name."""
+    identity = Identity.read(worker_id or "")
+    return identity is not None and identity.is_this_process
+
+
+def is_dead(worker_id: str) -> bool:
+    """Tell whether the process of that worker is gone for certain; a name that is none of ours says nothing."""
+    identity = Identity.read(worker_id)
+    return identity is not None and identity.is_dead
+
+
+async def take_over(context: Context) -> None:
+    """Take back at once what a killed memoryd held: we hold the lock, and that process is gone."""
+    taken = await context.ledger.write(
+        jobs.take_back_from_the_dead,
+        is_dead=is_dead,
+        now=context.clock.now(),
+        retry_cap=context.settings.ledger.retry_cap,
+    )
+    if taken:
+        log.warning("job.reclaimed", count=taken)
 
 
 async def _open_models(

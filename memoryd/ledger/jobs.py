@@ -79,6 +79,7 @@ __all__ = [
     "retry_all_dead",
     "running",
     "show",
+    "take_back_from_the_dead",
     "waiting",
 ]
 
@@ -310,6 +311,20 @@ def _is_live(job: JobRow, now: float) -> bool:
     assert job.lease_until is not None
     assert job.lease_seconds is not None
     return policy.lease_is_live(lease_until=job.lease_until, lease_seconds=job.lease_seconds, now=now)
+
+
+def take_back_from_the_dead(
+    conn: sqlite3.Connection, *, is_dead: Callable[[str], bool], now: float, retry_cap: float
+) -> int:
+    """Take back every lease whose holder is known to be dead, instead of waiting it out; return how many.
+
+    For the start of the process that holds memoryd.lock. Each counts as a crash, as a lease that ran out does.
+    """
+    leased = [job for kind in JobKind for job in fetch_all(conn, _SQL["list_leased"], {"kind": kind}, make_job)]
+    dead = [job for job in leased if job.worker_id is not None and is_dead(job.worker_id)]
+    for job in dead:
+        _take_back(conn, job, now=now, retry_cap=retry_cap)
+    return len(dead)
 
 
 def _take_back(conn: sqlite3.Connection, job: JobRow, *, now: float, retry_cap: float) -> None:

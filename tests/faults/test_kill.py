@@ -127,16 +127,22 @@ def test_a_kill_after_the_decision_costs_nothing(remembering: Place, server: Mod
     assert_converged(remembering, server, reader)
 
 
-def test_a_pass_that_comes_before_the_lease_of_the_dead_runs_out_says_so(place: Place, server: ModelServer) -> None:
-    """I5: exit 3 and a reason, not "nothing was due"."""
+def test_what_a_killed_memoryd_held_is_taken_back_at_the_next_start_however_long_its_lease(
+    place: Place, server: ModelServer
+) -> None:
+    """I1, I5: its process is known to be gone, so nobody waits an hour for its lease."""
     place.configure(base_url=server.base_url, limits__backfill="recent", ledger__lease="1h")
     a_rollout(place.codex, now=time.time(), turns=[FIRST])
     assert pass_until(place, "session_loaded").code == -signal.SIGKILL
 
-    done = place.run("sync", "--json")
+    done = place.run("sync", "--now", "--json")
 
-    assert done.code == 3, done
-    assert done.json["undone"] == {"abandoned": 1}
+    assert done.code == 0, done
+    assert done.json["jobs"]["memory_stage1"] == {"remembered": 1}
+    assert place.query("SELECT outcome FROM attempts WHERE kind = 'memory_stage1' ORDER BY id") == [
+        ("crashed",),
+        ("done",),
+    ]
 
 
 def test_a_pass_killed_at_every_rename_in_turn_still_arrives(remembering: Place, server: ModelServer) -> None:
