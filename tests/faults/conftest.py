@@ -17,4 +17,4 @@ def server() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+    return Place(tmp_path, measured=False)
