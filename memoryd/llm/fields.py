@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from memoryd.llm.question import JsonObject
 
 EMPTY: JsonObject = {}
+MOST_COUNTED = 1_000_000_000
+"""No request holds so many tokens; a server that says more would break every sum."""
 
 
 def an_object(value: object) -> JsonObject:
@@ -31,11 +33,11 @@ def text_at(source: JsonObject, key: str) -> str:
 
 
 def count_at(source: JsonObject, key: str) -> int:
-    """Return the whole number under `key`, never negative, 0 when there is none."""
+    """Return the whole number under `key`, never negative, at most MOST_COUNTED, 0 when there is none."""
     value = source.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         return 0
-    return int(value)
+    return int(min(value, MOST_COUNTED))
 
 
 def arguments_at(source: JsonObject, key: str) -> str:

@@ -74,9 +74,9 @@ class OpenAIChat:
         )
 
     def usage(self, body: JsonObject) -> Usage | None:
-        """Return the tokens that the body reports, None when it reports none."""
+        """Return the tokens that the body reports, None when it reports none: no request is without input."""
         usage = object_at(body, "usage")
-        if not usage:
+        if not count_at(usage, "prompt_tokens"):
             return None
         return Usage(
             input=count_at(usage, "prompt_tokens"),

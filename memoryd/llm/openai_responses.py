@@ -71,9 +71,9 @@ class OpenAIResponses:
         )
 
     def usage(self, body: JsonObject) -> Usage | None:
-        """Return the tokens that the body reports, None when it reports none."""
+        """Return the tokens that the body reports, None when it reports none: no request is without input."""
         usage = object_at(body, "usage")
-        if not usage:
+        if not count_at(usage, "input_tokens"):
             return None
         return Usage(
             input=count_at(usage, "input_tokens"),

@@ -185,6 +185,23 @@ def test_calls_and_usage_arrive(wire: Wire) -> None:
     assert answer.usage == Usage(input=7, output=5, cached=3)
 
 
+def usage_of(wire: Wire, tokens_in: object, tokens_out: object) -> Usage | None:
+    body = body_of(asked(wire, QUESTIONS["stage 1"]), Reply("so"))
+    names = ("input_tokens", "output_tokens") if wire is WIRES["responses"] else ("prompt_tokens", "completion_tokens")
+    return wire.codec.usage(body | {"usage": dict(zip(names, (tokens_in, tokens_out), strict=True))})
+
+
+@pytest.mark.parametrize("tokens", [(0, 0), (-7, -5), ("many", []), (0, 9)])
+def test_usage_without_any_input_is_none(wire: Wire, tokens: tuple[object, object]) -> None:
+    """I9: servers that do not count send zeros; the estimate goes on counting then."""
+    assert usage_of(wire, *tokens) is None
+
+
+@pytest.mark.parametrize("tokens", [(10**30, 2**63), (1e300, 1e300)])
+def test_counts_beyond_all_measure_are_kept_within_what_can_be_summed(wire: Wire, tokens: tuple[float, float]) -> None:
+    assert usage_of(wire, *tokens) == Usage(input=1_000_000_000, output=1_000_000_000)
+
+
 def test_the_server_tells_stage_1_from_a_consolidation_and_reads_the_conversation_back(wire: Wire) -> None:
     assert asked(wire, QUESTIONS["stage 1"]).kind == STAGE1
     consolidation = asked(wire, QUESTIONS["a consolidation"])

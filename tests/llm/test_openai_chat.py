@@ -112,7 +112,7 @@ def test_usage_is_read_with_its_details() -> None:
 
 @pytest.mark.parametrize("count", [-1, "many", None, True, float("nan"), float("inf")])
 def test_a_count_that_is_none_is_zero(count: Any) -> None:
-    assert CODEC.usage(reply({}, usage={"prompt_tokens": count, "completion_tokens": 5})) == Usage(0, 5)
+    assert CODEC.usage(reply({}, usage={"prompt_tokens": 5, "completion_tokens": count})) == Usage(5, 0)
 
 
 def messages(*turns: Any) -> Any:
