@@ -131,7 +131,8 @@ def _rollouts(homes: Sequence[Path]) -> Iterator[tuple[str, SessionFile]]:
     for home in homes:
         for folder, levels in ((home / SESSIONS, DATE_LEVELS), (home / ARCHIVED, 0)):
             for entry in _files(folder, levels):
-                name = _NAME.fullmatch(entry.name)
+                # a name that is no text, or not on one line, can be kept in no ledger and shown to nobody
+                name = _NAME.fullmatch(entry.name) if entry.name.isprintable() else None
                 file = _session_file(entry) if name else None
                 if name is not None and file is not None:
                     yield name["id"].lower(), file

@@ -21,6 +21,7 @@ SESSION_META, RESPONSE_ITEM, STATE = "session_meta", "response_item", "state"
 INTERACTIVE_SOURCES = frozenset({"cli", "vscode"})
 INTERACTIVE_CUSTOMS = frozenset({"atlas", "chatgpt"})
 MEMORY_RUN = "memory_consolidation"
+MAX_ID_CHARACTERS = 200
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -101,10 +102,10 @@ def parse_instant(raw: Raw | None) -> float | None:
 
 
 def parse_meta(record: Record) -> SessionMeta | None:
-    """Read a session_meta record; None when it names no thread."""
+    """Read a session_meta record; None when it names no thread, or none by a name that can be shown and typed."""
     fields = as_fields(record.payload)
     named = as_text(fields.get("id")) or as_text(fields.get("session_id"))
-    if not named:
+    if not named or len(named) > MAX_ID_CHARACTERS or not named.isprintable():
         return None
     source = fields.get("source")
     parent = as_text(fields.get("parent_thread_id")) or _spawning_thread(source)

@@ -92,6 +92,13 @@ class TestFind:
         (folder / os.fsdecode(b"rollout-\xff.jsonl")).write_text("{}\n")
         assert found(tmp_path) == [path]
 
+    @pytest.mark.parametrize("odd", [b"\xff\xfe", b"\x1b[2J", "\u2028".encode()])
+    def test_a_name_that_is_no_text_is_no_session(self, tmp_path: Path, odd: bytes) -> None:
+        session = a_rollout(tmp_path, now=NOW, thread_id=THREAD)
+        named = session.parent / f"rollout-{os.fsdecode(odd)}-{PARENT}.jsonl"
+        named.write_bytes(session.read_bytes())
+        assert found(tmp_path) == [session]
+
     def test_missing_homes_yield_nothing_and_are_named(self, tmp_path: Path) -> None:
         a_rollout(tmp_path / "here", now=NOW)
         (tmp_path / "empty").mkdir()
@@ -167,6 +174,12 @@ class TestHead:
     def test_a_file_that_names_no_session_says_why(self, tmp_path: Path, content: bytes, reason: str) -> None:
         with pytest.raises(SessionUnreadable, match=reason):
             READER.head(a_session(tmp_path, content))
+
+    @pytest.mark.parametrize("name", ["x" * 201, "a\n## Thread `evil`", "nul\0", "\x1b[2J", "bidi\u202e"])
+    def test_an_id_that_cannot_be_shown_or_typed_names_no_session(self, tmp_path: Path, name: str) -> None:
+        path = a_rollout(tmp_path, now=NOW, meta={"id": name})
+        with pytest.raises(SessionUnreadable, match="session_meta"):
+            READER.head(a_file(path))
 
     def test_only_the_beginning_is_read(self, tmp_path: Path) -> None:
         file = a_session(tmp_path, meta())
