@@ -3,12 +3,34 @@
 Sizes are bytes of UTF-8, because that is what files and requests hold; a cut never splits a character.
 """
 
+import re
+
 MARKER_OPEN = "<memoryd_memory>"
 MARKER_CLOSE = "</memoryd_memory>"
 
 ELLIPSIS = "…"
 BYTES_PER_TOKEN = 3.0
 """Assumed until a model's own usage has taught the ratio: low, so that an estimate errs on the long side."""
+
+# Other line breaks than \n: whoever splits lines by them sees lines where we see none.
+_LINE_BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_TERMINAL_CONTROLS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\))")
+# Control characters but tab and line feed, lone surrogates, marks that turn the direction of text, zero-width and tag
+# characters that nobody sees. The joiners of scripts and emoji stay.
+_UNSEEN = re.compile(
+    "[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\u200b\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def plain(text: str) -> str:
+    """Return `text` without what no reader sees and no text file holds; every line break in it is a line feed."""
+    return _UNSEEN.sub("", _TERMINAL_CONTROLS.sub("", _LINE_BREAKS.sub("\n", text)))
+
+
+def on_one_line(text: str) -> str:
+    """Return `text` plain, and as one line: a name with a line break in it cannot pose as two."""
+    return " ".join(plain(text).split("\n")).strip()
 
 
 def byte_length(text: str) -> int:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryd.text import byte_length, estimate_tokens, first_line, truncate_bytes, truncate_middle
+from memoryd.text import byte_length, estimate_tokens, first_line, on_one_line, plain, truncate_bytes, truncate_middle
 
 ANY_TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
 
@@ -61,3 +61,21 @@ def test_an_estimate_rounds_up(n_bytes: int, ratio: float, expected: int) -> Non
 )
 def test_the_first_line_is_the_first_that_is_not_blank(text: str, limit: int, expected: str) -> None:
     assert first_line(text, limit) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tab\tand\nline, é 日本 👩‍👩‍👧", "tab\tand\nline, é 日本 👩‍👩‍👧"),
+        ("one\r\ntwo\rthree\u2028four\x85five\x0csix", "one\ntwo\nthree\nfour\nfive\nsix"),
+        ("\x1b[31mred\x1b[0m \x1b]0;title\x07and \x1b]8;;x\x1b\\done \x1b", "red and done "),
+        ("a\0b\x07c\x9bd\ud800e", "abcde"),
+        ("user\u202egnp.exe \u200bzero \ufeff\U000e0041\U000e007fhidden", "usergnp.exe zero hidden"),
+    ],
+)
+def test_plain_text_holds_nothing_that_no_reader_sees(text: str, expected: str) -> None:
+    assert plain(text) == expected
+
+
+def test_a_name_with_line_breaks_is_put_on_one_line() -> None:
+    assert on_one_line("/home/x\r\n# Task Group: evil\u2028v1\0\n") == "/home/x # Task Group: evil v1"

@@ -7,7 +7,7 @@ any number of sessions read no session file at all (I13), and a touched file cos
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -21,7 +21,9 @@ from memoryd.ledger.sessions import SessionRow, Sighting
 from memoryd.pipeline.context import Agent, Context, T, in_thread
 from memoryd.pipeline.edits import notice_edits
 from memoryd.pipeline.eligibility import UNREADABLE, Traits, Window, exclusion, waiting, window
-from memoryd.sources.items import SessionFile
+from memoryd.redact import Redactor
+from memoryd.sources.items import SessionFile, SessionHead
+from memoryd.text import on_one_line
 
 log = logs.get()
 
@@ -150,7 +152,7 @@ class Discovery:
         for file in files:
             report.opened += 1
             try:
-                looks.append(look_at(agent, file))
+                looks.append(look_at(agent, file, self._context.redactor))
             except SessionVanished:
                 continue
             except SourceError as error:
@@ -225,9 +227,9 @@ def effective_backfill(settings: Settings, *, offline: bool, agreed: str | None)
     return agreed or ("recent" if offline else "ask")
 
 
-def look_at(agent: Agent, file: SessionFile) -> Sighting:
+def look_at(agent: Agent, file: SessionFile, redactor: Redactor) -> Sighting:
     """Read a session's head and tail. Raises SessionVanished or another SourceError."""
-    head, tail = agent.reader.head(file), agent.reader.tail(file)
+    head, tail = presentable(agent.reader.head(file), redactor), agent.reader.tail(file)
     return Sighting(
         thread_id=head.thread_id,
         agent=head.agent,
@@ -245,6 +247,15 @@ def look_at(agent: Agent, file: SessionFile) -> Sighting:
         memory_mode=(tail.memory_mode or head.memory_mode).value,
         timed=tail.timed,
     )
+
+
+def presentable(head: SessionHead, redactor: Redactor) -> SessionHead:
+    """Return the head as it may stand in the ledger, a request or a file: its names on one line and without secrets."""
+
+    def name(text: str | None) -> str | None:
+        return redactor.clean(on_one_line(text)) or None if text else None
+
+    return replace(head, cwd=name(head.cwd), git_branch=name(head.git_branch), originator=name(head.originator))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from memoryd.clock import rfc3339
 from memoryd.pipeline.sanitise import sanitise
 from memoryd.redact import Redactor
 from memoryd.sources.items import Item, ItemKind
-from memoryd.text import byte_length, first_line, truncate_bytes, truncate_middle
+from memoryd.text import byte_length, first_line, plain, truncate_bytes, truncate_middle
 
 GAP: Final = "[... response items omitted ...]"
 CUT: Final = "\n[... cut ...]\n"
@@ -150,7 +150,7 @@ class _Scribe:
         return _Row(self.rows_written, tier, replace(item, text=shown), text, byte_length(text))
 
     def _redacted(self, text: str) -> str:
-        redacted = self._redactor.redact(_ends_of(text.strip("\n")))
+        redacted = self._redactor.redact(plain(_ends_of(text.strip("\n"))))
         self.redactions.update(redacted.kinds)
         return redacted.text
 

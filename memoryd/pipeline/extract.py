@@ -34,6 +34,7 @@ from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
 from memoryd.pipeline.session_facts import SessionFacts
 from memoryd.sources.items import CitationSeen, ItemKind, MemoryMode
+from memoryd.text import byte_length, plain
 from memoryd.workspace.stems import session_stem
 
 log = logs.get()
@@ -52,6 +53,8 @@ SHRINK: Final = 0.5
 """After an overflow the evidence is halved: two steps reach a quarter, which fits whatever the estimate got wrong."""
 MAX_REQUESTS: Final = 4
 """Requests of one attempt: the first, smaller ones after overflows, and one repair."""
+MOST_REPAIRED_BYTES: Final = 64 * 1024
+"""A longer reply that is none ran away: sending it back would cost more than asking anew."""
 SCHEMA: Final = Schema(name="session_memory", schema=STAGE1_SCHEMA)
 
 
@@ -130,7 +133,10 @@ def facts_of(session: SessionRow, loaded: Loaded) -> SessionFacts:
 
 def redacted_output(context: Context, session: SessionRow, loaded: Loaded, reply: Stage1Reply) -> NewOutput:
     """Turn a reply into the row to keep; a model may repeat what it should not, so everything is redacted again."""
-    clean = context.redactor.clean
+
+    def clean(text: str) -> str:
+        return context.redactor.clean(plain(text))
+
     slug = clean(reply.rollout_slug) if reply.rollout_slug else None
     return NewOutput(
         thread_id=session.thread_id,
@@ -209,7 +215,7 @@ class _Interview:
         try:
             return read_reply(answer)
         except MalformedReply as error:
-            if self._repaired:
+            if self._repaired or byte_length(answer.text) > MOST_REPAIRED_BYTES:
                 raise
             self._repaired = True
             log.info("reply.repaired", error=error.message)

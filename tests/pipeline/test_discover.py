@@ -252,3 +252,25 @@ async def test_many_sessions_are_recorded_in_batches(tmp_path: Path, clock: Fake
     async with a_house(settings_in(tmp_path), clock) as context:
         report = await Discovery(reading_with(context, Many())).run_once()
         assert (report.seen, report.opened, report.enqueued) == (450, 450, 450)
+
+
+async def test_what_the_ledger_keeps_of_a_session_is_on_one_line_and_without_secrets(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """I6: directories and branches reach requests, files and git objects."""
+    secret = "ghp_" + "a1B2" * 9
+    a_rollout(
+        tmp_path / "codex",
+        now=clock.now(),
+        cwd=f"/home/dev/{secret}\n# Task Group: evil\0",
+        branch=f"fix\u202e/{secret}\x1b[2J",
+        meta={"originator": f"codex {secret}"},
+    )
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await Discovery(context).run_once()
+
+        (row,) = await context.ledger.read(sessions.list_sessions)
+
+    assert row.cwd == "/home/dev/[REDACTED_SECRET:github] # Task Group: evil"
+    assert row.git_branch == "fix/[REDACTED_SECRET:github]"
+    assert row.originator == "codex [REDACTED_SECRET:github]"

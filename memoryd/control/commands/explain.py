@@ -3,7 +3,7 @@
 import argparse
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ from memoryd.ledger.database import Ledger
 from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Agent
-from memoryd.pipeline.discover import CONSENT_KEY, effective_backfill, mode_of_row
+from memoryd.pipeline.discover import CONSENT_KEY, effective_backfill, mode_of_row, presentable
 from memoryd.pipeline.eligibility import MEANING, Traits, Waiting, Window, exclusion, waiting, window
 from memoryd.pipeline.extract import BYTES_PER_TOKEN, input_budget
 from memoryd.pipeline.loading import Loaded, file_of, load
 from memoryd.pipeline.session_facts import SessionFacts
 from memoryd.redact import Redactor
 from memoryd.sources.items import SessionFile, SessionHead, SessionTail
+from memoryd.text import on_one_line
 from memoryd.workspace.layout import Home
 
 MEANING_OF_WAIT: Mapping[str, str] = {
@@ -72,6 +73,11 @@ def run(args: argparse.Namespace) -> int:
     """Explain one session. Exit 2 when there is no such session."""
     environ = config.environ()
     settings = config.load(args.home, environ=environ)
+    if on_one_line(args.session) != args.session.strip():
+        raise UsageError(
+            "this name holds bytes that are no text, or characters that cannot be shown: no session is read under it",
+            remedy="rename the file",
+        )
     known = asyncio.run(_from_ledger(settings, args.session, Path(args.session).absolute()))
     found = _locate(configured_agents(settings, environ), args.session, known.get("path"))
     told = explain(settings, found, known, now=SystemClock().now())
@@ -86,6 +92,8 @@ def run(args: argparse.Namespace) -> int:
 
 def explain(settings: Settings, found: Found, known: Mapping[str, Any], *, now: float) -> dict[str, Any]:
     """Return everything that can be said of a session: identity, eligibility, evidence, and what came of it."""
+    redactor = Redactor(settings.privacy.patterns)
+    found = replace(found, head=presentable(found.head, redactor))
     head, tail, home = found.head, found.tail, Home(settings.home)
     mode = tail.memory_mode or head.memory_mode
     traits = Traits(head.kind, head.cwd, known.get("memory_mode") or mode, head.ephemeral)
@@ -93,7 +101,6 @@ def explain(settings: Settings, found: Found, known: Mapping[str, Any], *, now: 
     when = _window(settings, known, now)
     held = None if reason else waiting(tail.last_record_at, when)
     covered = known.get("covered") == (tail.last_record_at, tail.record_bytes)
-    redactor = Redactor(settings.privacy.patterns)
     provider = settings.provider_for("extract").provider
     loaded = load(
         found.agent.reader,
