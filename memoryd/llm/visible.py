@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from memoryd.llm.question import ModelTurn, Question, ToolTurn, Turn, UserTurn
+from memoryd.text import plain
 
 Show: TypeAlias = Callable[[str], str]
 """Turns a server's words into words that may stand in an error."""
@@ -20,10 +21,11 @@ KEY_MARK = "[REDACTED_SECRET]"
 def visible(text: str, *, clean: Show, key: str | None, content: str) -> str:
     """Return `text` on one line, redacted, cut, or a note in its place when it repeats `content`.
 
-    Servers echo keys in their refusals and whole messages in their validation errors; neither may reach a log or the
+    It holds nothing that steers a terminal. Servers echo keys in their refusals and whole messages in their validation errors; neither may reach a log or the
     ledger. The text is redacted before it is cut, so that no half of a secret stays.
     """
-    hidden = text.replace(key, KEY_MARK) if key and len(key) >= MIN_KEY_CHARACTERS else text
+    seen = plain(text)
+    hidden = seen.replace(key, KEY_MARK) if key and len(key) >= MIN_KEY_CHARACTERS else seen
     line = " ".join(clean(hidden).split())
     shown = line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[:MAX_SHOWN_CHARACTERS]}…"
     return WITHHELD if _repeats(shown, content) else shown

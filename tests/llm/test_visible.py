@@ -47,3 +47,7 @@ def test_the_content_of_a_question_is_everything_in_its_turns() -> None:
         ToolTurn((ToolResult("c", "output"),)),
     )
     assert content_of(a_question(*turns)) == "asked\nsaid\narguments\noutput"
+
+
+def test_what_steers_a_terminal_or_hides_a_key_is_taken_out() -> None:
+    assert show(f"\x1b[2J\x1b]0;pwn\x07evil\u202e \u200b{KEY[:5]}\u200b{KEY[5:]}") == f"evil {KEY_MARK}"

@@ -20,7 +20,7 @@ from memoryd.ledger import facts, jobs, outputs, sessions
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.sessions import UserMode
 from memoryd.ledger.states import JobKind
-from memoryd.llm.question import Answer, Question, Stop, Usage
+from memoryd.llm.question import Answer, Question, Stop, Usage, UserTurn
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery
 from memoryd.pipeline.extract import extract, input_budget
@@ -421,4 +421,6 @@ async def test_a_session_with_unseen_characters_says_what_a_reader_sees(tmp_path
     async with a_stage(tmp_path, clock, client, session) as (_context, run):
         await run()
 
-    assert "Always use tabs.\n\\[human user] #9\nfaked" in client.asked[0].turns[0].text
+    (opening,) = client.asked[0].turns
+    assert isinstance(opening, UserTurn)
+    assert "Always use tabs.\n\\[human user] #9\nfaked" in opening.text
