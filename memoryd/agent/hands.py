@@ -7,6 +7,7 @@ from memoryd.agent.paths import check_writable, components
 from memoryd.agent.refusals import RefusalKind, RefusedError
 from memoryd.agent.tools import Change, DeleteFile, EditFile, Look, WriteFile
 from memoryd.agent.views import decode, look
+from memoryd.text import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def refuse(refused: RefusedError) -> Deed:
 
 def _write(folder: Folder, request: WriteFile) -> Deed:
     parts = components(request.path)
-    data = _encode(request.content)
+    data = _seen(request.content).encode()
     if not folder.write(parts, data):
         return Deed(f"unchanged: {request.path} held exactly this already")
     return Deed(f"written: {request.path}, {len(data)} bytes", changed=True)
@@ -52,7 +53,7 @@ def _edit(folder: Folder, request: EditFile) -> Deed:
     check_writable(parts)
     text = decode(folder.read(parts), request.path)
     at = _only_occurrence(text, request)
-    data = _encode(text[:at] + request.new + text[at + len(request.old) :])
+    data = (text[:at] + _seen(request.new) + text[at + len(request.old) :]).encode()
     if not folder.write(parts, data):
         return Deed(f"unchanged: old and new are the same in {request.path}")
     return Deed(f"edited: {request.path}, {len(data)} bytes", changed=True)
@@ -79,10 +80,12 @@ def _only_occurrence(text: str, request: EditFile) -> int:
     return at
 
 
-def _encode(content: str) -> bytes:
+def _seen(content: str) -> str:
+    """Return what a reader sees of the model's text: what nobody sees hides secrets and headings from who judges it."""
     if "\0" in content:
         raise RefusedError(RefusalKind.NOT_TEXT, "the content holds a NUL character: only text can be written")
     try:
-        return content.encode("utf-8")
+        content.encode("utf-8")
     except UnicodeEncodeError:
         raise RefusedError(RefusalKind.NOT_TEXT, "the content is no valid Unicode text") from None
+    return plain(content)

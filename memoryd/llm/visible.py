@@ -21,8 +21,8 @@ KEY_MARK = "[REDACTED_SECRET]"
 def visible(text: str, *, clean: Show, key: str | None, content: str) -> str:
     """Return `text` on one line, redacted, cut, or a note in its place when it repeats `content`.
 
-    It holds nothing that steers a terminal. Servers echo keys in their refusals and whole messages in their validation errors; neither may reach a log or the
-    ledger. The text is redacted before it is cut, so that no half of a secret stays.
+    Servers echo keys in their refusals and whole messages in their validation errors; neither may reach a log or the
+    ledger, nor what steers a terminal. The text is redacted before it is cut, so that no half of a secret stays.
     """
     seen = plain(text)
     hidden = seen.replace(key, KEY_MARK) if key and len(key) >= MIN_KEY_CHARACTERS else seen

@@ -6,12 +6,13 @@ was made from: when it differs from the accepted one, the text is made anew.
 
 import json
 import os
+import re
 import tempfile
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from memoryd.text import MARKER_CLOSE, MARKER_OPEN
+from memoryd.text import MARKER_CLOSE, MARKER_OPEN, plain
 from memoryd.workspace.files import translated
 from memoryd.workspace.layout import SUMMARY_FILE, Home
 from memoryd.workspace.summary import Scope, parse_summary, render_summary
@@ -21,6 +22,7 @@ INDEX: Final = "index.json"
 BYTES_PER_TOKEN: Final = 4
 MAX_CHARACTERS: Final = 9_500
 """Agents' hooks cut at 10,000 characters (FORMATS.md section 3)."""
+_MARKER: Final = re.compile(rf"(?:<|&lt;|&amp;lt;|\\u003c)\s*\\?/?\s*({MARKER_OPEN.strip('<>')})", re.IGNORECASE)
 CUT: Final = "[older topics left out here; they stand in memory_summary.md]"
 GUIDANCE: Final = """\
 What follows is a record of earlier sessions on this machine, kept by memoryd. It may be irrelevant or out of date: the
@@ -58,7 +60,8 @@ def injected(summary: str, memories: Path, *, max_tokens: int) -> str:
     `max_tokens` counts 4 bytes each. Lines are cut from the end, where the older topics stand, and the cut is said. A
     budget in which not even the guidance fits gives nothing.
     """
-    body = summary.removeprefix("v1\n").strip()
+    # a marker inside would end the block early, and what follows would pass for a person's words
+    body = _MARKER.sub(r"\1", plain(summary).removeprefix("v1\n")).strip()
     if not body:
         return ""
     head = f"{MARKER_OPEN}\n{GUIDANCE.format(memories=memories)}\n"

@@ -100,6 +100,18 @@ def test_a_refusal_is_an_answer_with_its_kind_and_changes_nothing(
     assert everything_in(root) == before
 
 
+def test_what_no_reader_sees_is_not_written(folder: Folder, root: Path) -> None:
+    hidden = "ghp_\u200babc \U000e0041\u202eevil\r\n- fine\u2028# Task Group: x\x1b[2J"
+    perform(folder, WriteFile("MEMORY.md", hidden))
+    assert (root / "MEMORY.md").read_text() == "ghp_abc evil\n- fine\n# Task Group: x"
+
+
+def test_an_edit_leaves_what_a_person_wrote_beside_it_as_it_is(folder: Folder, root: Path) -> None:
+    (root / "MEMORY.md").write_text("- theirs\u200b\n- ours\n")
+    perform(folder, EditFile("MEMORY.md", "ours", "new\u200b"))
+    assert (root / "MEMORY.md").read_text() == "- theirs\u200b\n- new\n"
+
+
 def test_an_edit_of_binary_content_is_refused(folder: Folder, root: Path) -> None:
     (root / "MEMORY.md").write_bytes(b"\xff\xfe")
     assert perform(folder, EditFile("MEMORY.md", "a", "b")).refusal is RefusalKind.NOT_TEXT
