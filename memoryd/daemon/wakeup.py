@@ -1,8 +1,12 @@
 """Waiting for a reason to look, or for a time: what every service's loop does between two looks."""
 
 import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
 
 from memoryd.clock import Clock
+
+T = TypeVar("T")
 
 
 class Wakeup:
@@ -24,6 +28,20 @@ class Wakeup:
         was_set = self._event.is_set()
         self._event.clear()
         return was_set
+
+
+async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
+    """Return what `work` gives; after `seconds` of the clock raise TimeoutError and leave it alone."""
+    doing = asyncio.ensure_future(work)
+    timer = asyncio.create_task(clock.sleep(seconds), name="within.timer")
+    try:
+        await asyncio.wait({doing, timer}, return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise TimeoutError
+        return doing.result()
+    finally:
+        timer.cancel()
+        doing.cancel()
 
 
 async def _first(event: asyncio.Event, clock: Clock, seconds: float) -> None:

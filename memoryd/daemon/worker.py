@@ -6,14 +6,15 @@ long, and what becomes of the ledger row when it ends.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
 from memoryd import logs
+from memoryd.daemon.wakeup import within
 from memoryd.errors import LeaseLost, MemorydError
 from memoryd.ledger import attempts, jobs
-from memoryd.ledger.jobs import ConsolidateTiming, Lease
+from memoryd.ledger.jobs import Beat, ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
 from memoryd.ledger.states import JobKind
 from memoryd.pipeline.context import Context, to_its_end
@@ -136,10 +137,13 @@ class Worker:
         )
 
     async def _see_through(self, lease: Lease) -> Done:
+        clock, started = self._context.clock, self._context.clock.monotonic()
         try:
             await self._mark(lease)
             outcome = await self._run_under_heartbeat(lease)
-            done = await self._acknowledge(lease, outcome)
+            # The attempt's length is that of the monotonic clock: the wall clock may have been set meanwhile.
+            timed = replace(lease, claimed_at=clock.now() - (clock.monotonic() - started))
+            done = await self._acknowledge(timed, outcome)
         except LeaseLost as error:
             return Done(lease.kind, lease.job_key, Ending.LEASE_LOST, message=str(error))
         if isinstance(outcome, Consolidated) and outcome.publication is not None and self._publish is not None:
@@ -178,27 +182,44 @@ class Worker:
             return Failed(type(error).__name__, "a fault in memoryd; the log has its place (event job.crashed)")
 
     async def _renew(self, lease: Lease) -> Outcome:
-        """Renew the lease until it is lost, cannot be renewed in time, or its cancellation is asked for."""
-        clock = self._context.clock
+        """Renew the lease until it is lost, its cancellation is asked for, or it could not be renewed in time.
+
+        In time means: before a tenth of the lease is left on the monotonic clock, counted from when the last renewal
+        that went through was sent. A process that was frozen past that stops, whoever may have the job by now.
+        """
+        clock, margin = self._context.clock, STOP_MARGIN * lease.lease_seconds
         good_until = clock.monotonic() + lease.lease_seconds
         current = lease
         while True:
             await clock.sleep(lease.lease_seconds / BEATS_PER_LEASE)
             self._context.still_ours()
             sent = clock.monotonic()
-            try:
-                beat = await self._context.ledger.write(
-                    jobs.heartbeat, current, now=clock.now(), lease_seconds=lease.lease_seconds
-                )
-            except LeaseLost:
-                raise
-            except MemorydError as error:
-                if clock.monotonic() >= good_until - STOP_MARGIN * lease.lease_seconds:
-                    raise LeaseLost(f"the lease could not be renewed in time: {error}") from error
+            beat = await self._beat(current, seconds_left=good_until - margin - sent)
+            if beat is None:
                 continue
             if beat.cancel_requested:
                 return Deferred(clock.now(), "cancelled", "cancelled on request")
             current, good_until = beat.lease, sent + lease.lease_seconds
+
+    async def _beat(self, lease: Lease, *, seconds_left: float) -> Beat | None:
+        """Renew once; None: the ledger could not just now, and there is time for another try. Raises LeaseLost."""
+        clock = self._context.clock
+        if seconds_left > 0:
+            renewing = self._context.ledger.write(
+                jobs.heartbeat, lease, now=clock.now(), lease_seconds=lease.lease_seconds
+            )
+            try:
+                return await within(clock, seconds_left, renewing)
+            except LeaseLost:
+                raise
+            except MemorydError:
+                return None
+            except TimeoutError:
+                pass
+        raise LeaseLost(
+            f"the lease of {lease.job_key} could not be renewed in time",
+            remedy="the job is tried again by whoever claims it",
+        )
 
     async def _acknowledge(self, lease: Lease, outcome: Outcome) -> Done:
         """Write the outcome in one transaction guarded by the lease's token; raises LeaseLost when it is not ours."""

@@ -206,10 +206,10 @@ async def test_the_heartbeat_renews_the_lease_while_the_stage_works(tmp_path: Pa
         running = asyncio.create_task(a_worker(context, stage).run_once())
         ends = []
         for _ in range(10):
-            await clock.sleeping(1)
+            await between_beats(clock)
             ends.append((await the_job(context)).lease_until)
             await clock.advance(BEAT)
-        await clock.sleeping(1)
+        await between_beats(clock)
         stage.may_end.set()
 
         done = await running
@@ -340,6 +340,22 @@ class Failing:
         return await self._ledger.read(*args, **kwargs)  # type: ignore[arg-type]  # passes on whatever it is given
 
 
+class Stuck(Failing):
+    """A ledger whose heartbeats never come back."""
+
+    async def write(self, *args: object, **kwargs: object) -> object:
+        if args[0] is jobs.heartbeat:
+            await asyncio.Event().wait()
+        return await super().write(*args, **kwargs)
+
+
+async def between_beats(clock: FakeClock) -> None:
+    """Wait until a heartbeat is over: nobody sleeps but the pulse, for a whole beat."""
+    async with asyncio.timeout(30):
+        while (clock.asleep(), clock.until_next()) != (1, BEAT):
+            await asyncio.sleep(0.002)
+
+
 async def test_a_holder_that_cannot_renew_in_time_stops_by_itself(tmp_path: Path, clock: FakeClock) -> None:
     stage = Hanging()
     async with a_house(settings_in(tmp_path), clock) as context:
@@ -372,16 +388,65 @@ async def test_one_heartbeat_that_failed_is_made_good_by_the_next(tmp_path: Path
         broken = replace(context, ledger=ledger)  # type: ignore[arg-type]  # a ledger of the test's own
         running = asyncio.create_task(a_worker(broken, stage).run_once())
         for broken_now in (True, False, True, False):
-            await clock.sleeping(1)
+            await between_beats(clock)
             ledger.broken = broken_now
             await clock.advance(BEAT)
-        await clock.sleeping(1)
+        await between_beats(clock)
         stage.may_end.set()
 
         done = await running
 
         assert done is not None
         assert done.ending is Ending.REMEMBERED
+
+
+async def test_a_process_that_was_frozen_past_its_lease_stops_though_nobody_took_the_job(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """I2: SIGSTOP and SIGCONT; what it did meanwhile is not known to be its own any more."""
+    stage = Hanging()
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await context.ledger.write(enqueue, THREAD)
+        running = asyncio.create_task(a_worker(context, stage).run_once())
+        await between_beats(clock)
+        clock.freeze(LEASE)
+
+        await clock.advance(BEAT)
+        done = await running
+
+        assert done is not None
+        assert done.ending is Ending.LEASE_LOST
+
+
+async def test_a_heartbeat_that_hangs_ends_the_work_before_the_lease_does(tmp_path: Path, clock: FakeClock) -> None:
+    stage = Hanging()
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await context.ledger.write(enqueue, THREAD)
+        stuck = replace(context, ledger=Stuck(context))  # type: ignore[arg-type]  # a ledger of the test's own
+        running = asyncio.create_task(a_worker(stuck, stage).run_once())
+        await between_beats(clock)
+        await clock.advance(BEAT)
+        await clock.sleeping(1)
+        await clock.advance(LEASE - BEAT - 0.1 * LEASE)
+
+        done = await running
+
+        assert done is not None
+        assert done.ending is Ending.LEASE_LOST
+
+
+async def test_the_length_of_an_attempt_is_that_of_the_monotonic_clock(tmp_path: Path, clock: FakeClock) -> None:
+    stage = Hanging()
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await context.ledger.write(enqueue, THREAD)
+        running = asyncio.create_task(a_worker(context, stage).run_once())
+        await between_beats(clock)
+        await clock.advance(10.0)
+        clock.jump(-3_600.0)
+        stage.may_end.set()
+        await running
+        (attempt,) = await context.ledger.read(attempts.of_job, "memory_stage1", THREAD)
+        assert attempt.duration_ms == 10_000
 
 
 async def test_a_request_to_cancel_ends_the_stage_at_the_next_heartbeat(tmp_path: Path, clock: FakeClock) -> None:

@@ -38,6 +38,10 @@ class FakeClock:
         self._changed.set()
         await sleeper
 
+    def until_next(self) -> float | None:
+        """Return the seconds until the first sleeper is due, None when nobody sleeps."""
+        return min((due - self._monotonic for due, _, sleeper in self._sleepers if not sleeper.done()), default=None)
+
     def asleep(self) -> int:
         """Return how many tasks sleep on this clock now."""
         return sum(not sleeper.done() for _, _, sleeper in self._sleepers)
@@ -68,6 +72,10 @@ class FakeClock:
             await self._let_run()
         self._move_to(target)
         await self._let_run()
+
+    def freeze(self, seconds: float) -> None:
+        """Let time pass while nobody runs, as for a stopped process: what fell due is late when it runs again."""
+        self._move_to(self._monotonic + seconds)
 
     def jump(self, seconds: float) -> None:
         """Move the wall clock alone, as an administrator or a resumed laptop does; nobody is woken."""
