@@ -1,6 +1,7 @@
 """Wrong settings, unusable files, a broken ledger: one clear line, the right exit code, nothing lost, no loop."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import time
@@ -31,18 +32,21 @@ WRONG_SETTINGS = {
     ),
 }
 
+OF_THE_DAEMON = ("syntax", "bad duration", "model missing")
+"""Cases that are tried on `run`, the others on `sync`: they share all but the exit code."""
+
 
 @pytest.mark.parametrize("case", WRONG_SETTINGS)
 def test_wrong_settings_are_one_line_and_exit_2_or_78(place: Place, case: str) -> None:
     text, named = WRONG_SETTINGS[case]
     place.write_config(text)
 
-    for command, code in (("sync", WRONG_USE), ("run", WRONG_SETTINGS_OF_RUN)):
-        done = place.run(command)
-        assert done.code == code, done
-        assert named in done.complaint
-        assert "config.toml" in done.complaint or "providers." in done.complaint or "provider" in done.complaint
-        assert done.complaint.endswith(")"), "a remedy stands in parentheses"
+    command, code = ("run", WRONG_SETTINGS_OF_RUN) if case in OF_THE_DAEMON else ("sync", WRONG_USE)
+    done = place.run(command)
+
+    assert done.code == code, done
+    assert named in done.complaint
+    assert done.complaint.endswith(")"), "a remedy stands in parentheses"
     assert case == "kind of a later version" or not (place.home / "ledger.sqlite3").exists()
 
 
@@ -127,15 +131,27 @@ def test_a_session_that_loses_its_end_while_it_is_written_is_not_lost(place: Pla
     assert "Never use tabs in YAML" in (place.memories / "MEMORY.md").read_text()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_named(place: Place) -> None:
+def bound_by_permissions() -> tuple[str, ...]:
+    """Words that run a command without root's power to read everything; none are needed for anybody else."""
+    if os.geteuid() != 0:
+        return ()
+    if shutil.which("setpriv") is None:
+        pytest.skip("root may read everything, and there is no setpriv to give that up")
+    powers = "-dac_override,-dac_read_search"
+    return ("setpriv", f"--bounding-set={powers}", f"--inh-caps={powers}")
+
+
+def test_a_file_without_permission_is_named_and_the_others_are_read(place: Place) -> None:
     place.configure()
-    path = a_rollout(place.codex, now=time.time())
+    path = a_rollout(place.codex, now=time.time(), idle_hours=8)
+    a_rollout(place.codex, now=time.time(), turns=["From now on write every test name as a sentence."])
     path.chmod(0)
 
-    done = place.run("sync", "--json")
+    done = place.run("sync", "--json", wrapper=bound_by_permissions())
 
-    assert (done.code, done.json["unreadable"]) == (0, 1)
+    assert (done.code, done.json["unreadable"]) == (0, 1), done
+    assert done.json["jobs"][STAGE1_KIND] == {"remembered": 1}
+    assert [event["path"] for event in done.events if event["event"] == "session.unreadable"] == [str(path)]
 
 
 def test_a_ledger_of_a_newer_version_is_left_alone(place: Place) -> None:
