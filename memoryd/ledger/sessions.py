@@ -108,8 +108,7 @@ def upsert(conn: sqlite3.Connection, sighting: Sighting, now: float) -> SessionR
     choice and what is covered are kept.
     """
     parameters = {field.name: getattr(sighting, field.name) for field in fields(sighting)} | {"now": int(now)}
-    if change(conn, _SQL["keep_former_file"], parameters):
-        change(conn, _SQL["drop_other_file"], parameters)
+    change(conn, _SQL["keep_former_file"], parameters)
     if fetch_one(conn, _SQL["upsert_session"], parameters, _make) is None:
         remember_file(
             conn,

@@ -376,7 +376,11 @@ class Model:
         return True
 
     def cite(self, threads: tuple[str, ...], message: str, now: float) -> int:
-        new = [thread for thread in threads if thread in self.outputs and (thread, message) not in self.citations]
+        new = [
+            thread
+            for thread in dict.fromkeys(threads)
+            if thread in self.outputs and (thread, message) not in self.citations
+        ]
         for thread in new:
             self.citations.add((thread, message))
             output = self.outputs[thread]

@@ -18,8 +18,11 @@ from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
 from tests.ledger.factories import NOW
 from tests.ledger.faults import NO_FAULT, Fault, Trouble
-from tests.ledger.model import LEASE_SECONDS, MAX_UNUSED, RETRY_CAP
-from tests.ledger.world import Daemon, Running, World, template
+from tests.ledger.machine import Daemon, Running
+from tests.ledger.model import LEASE_SECONDS, MAX_UNUSED, RETRY_CAP, Row
+from tests.ledger.picture import look
+from tests.ledger.site import Site
+from tests.ledger.world import World
 
 THREADS = ("a", "b", "global")
 """One thread has the key of the consolidation job: kinds must not be mixed up."""
@@ -62,9 +65,9 @@ _TROUBLES = (Trouble.KILL, Trouble.KILL, Trouble.KILL_AFTER_COMMIT, Trouble.ANSW
 class Schedule:
     """One history: everything that happens is drawn from the seed."""
 
-    def __init__(self, seed: int, empty: bytes, path: Path, *, log: Callable[[str], None] | None = None) -> None:
+    def __init__(self, seed: int, site: Site, *, log: Callable[[str], None] | None = None) -> None:
         self.rng = random.Random(seed)
-        self.world = World(empty, path, daemons=self.rng.choice((2, 2, 3)))
+        self.world = World(site, daemons=self.rng.choice((2, 2, 3)))
         self.faults = self.rng.choice((0.0, 0.1, 0.25))
         self.clock_jumps = self.rng.random() < 0.4
         self.snapshots = self.rng.random() < 0.3
@@ -81,6 +84,10 @@ class Schedule:
             self._come_to_rest()
         finally:
             self.world.close()
+
+    def tables(self) -> dict[str, list[Row]]:
+        """All that the ledger holds at the end."""
+        return look(self.world.reader).tables
 
     def _do(self, name: str) -> None:
         daemon = self.rng.choice(self.world.daemons)
@@ -243,16 +250,13 @@ class Schedule:
             assert self.world.claim(self.world.daemons[0], kind) is None
 
 
-def run_schedule(seed: int, empty: bytes, path: Path, *, log: Callable[[str], None] | None = None) -> None:
+def run_schedule(seed: int, site: Site, *, log: Callable[[str], None] | None = None) -> None:
     """Run the history of one seed; raises AssertionError (or what SQLite says) naming the seed when it goes wrong."""
     try:
-        Schedule(seed, empty, path, log=log).run()
+        Schedule(seed, site, log=log).run()
     except Exception as error:
         error.add_note(f"seed {seed}: python -m tests.ledger.simulation --schedules 1 --seed {seed} --verbose")
         raise
-    finally:
-        for name in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")):
-            name.unlink(missing_ok=True)
 
 
 def main() -> int:
@@ -262,11 +266,10 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        empty = template(Path(folder))
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder, Site(Path(folder)) as site:
         for seed in range(options.seed, options.seed + options.schedules):
             try:
-                run_schedule(seed, empty, Path(folder) / "ledger", log=print if options.verbose else None)
+                run_schedule(seed, site, log=print if options.verbose else None)
             except Exception:
                 print(f"seed {seed} fails")
                 raise

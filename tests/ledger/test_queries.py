@@ -1,12 +1,12 @@
 """SQL in files: every statement is named, explained, prepared, used, and no hot one scans."""
 
-import re
 import sqlite3
 from importlib.resources import files
 
 import pytest
 
 from memoryd.ledger import queries
+from tests.ledger.plans import parameters_of, plan_of
 
 SUBJECTS = sorted(
     entry.name.removesuffix(".sql")
@@ -50,10 +50,6 @@ HOT = [
 ]
 
 
-def _names(statement: str) -> dict[str, None]:
-    return dict.fromkeys(re.findall(r":([a-z_]+)", statement))
-
-
 def _code(statement: str) -> str:
     return "\n".join(line for line in statement.splitlines() if not line.startswith("--"))
 
@@ -72,7 +68,7 @@ def test_every_statement_says_why_and_is_one_statement(subject: str, name: str) 
 def test_every_statement_fits_the_schema(conn: sqlite3.Connection, subject: str, name: str) -> None:
     statement = queries.load(subject)[name]
 
-    assert conn.execute("EXPLAIN " + statement, _names(statement)).fetchall()
+    assert conn.execute("EXPLAIN " + statement, parameters_of(statement)).fetchall()
 
 
 @pytest.mark.parametrize(("subject", "name"), STATEMENTS)
@@ -88,27 +84,21 @@ def test_every_statement_is_used(subject: str, name: str) -> None:
 
 @pytest.mark.parametrize(("subject", "name"), HOT)
 def test_no_hot_query_scans_a_table(conn: sqlite3.Connection, subject: str, name: str) -> None:
-    statement = queries.load(subject)[name]
-
-    plan = [row[3] for row in conn.execute("EXPLAIN QUERY PLAN " + statement, _names(statement)).fetchall()]
+    plan = plan_of(conn, subject, name)
 
     assert plan
     assert [step for step in plan if step.startswith("SCAN")] == []
 
 
 def test_a_claim_reads_only_the_index_of_what_is_not_finished(conn: sqlite3.Connection) -> None:
-    statement = queries.load("jobs")["claim_job"]
-
-    plan = [row[3] for row in conn.execute("EXPLAIN QUERY PLAN " + statement, _names(statement)).fetchall()]
+    plan = plan_of(conn, "jobs", "claim_job")
 
     assert "SEARCH jobs USING INDEX jobs_ready (kind=? AND ready_at<?)" in plan
     assert "SEARCH attempts" in plan  # the last row of a table, not all of them
 
 
 def test_what_is_due_is_read_from_the_index_of_open_sessions(conn: sqlite3.Connection) -> None:
-    statement = queries.load("sessions")["list_due"]
-
-    plan = [row[3] for row in conn.execute("EXPLAIN QUERY PLAN " + statement, _names(statement)).fetchall()]
+    plan = plan_of(conn, "sessions", "list_due")
 
     assert plan == ["SEARCH sessions USING INDEX sessions_open (updated_at>? AND updated_at<?)"]
 

@@ -5,101 +5,10 @@ import sqlite3
 import pytest
 
 from memoryd.ledger import queries
-from memoryd.ledger.states import MOVES, JobKind, Status
-from tests.ledger.factories import THREAD
+from memoryd.ledger.states import MOVES, Status
+from tests.ledger.moves import PARAMETERS, insert, outcomes
 
 _SQL = queries.load("jobs")
-
-_ROWS: dict[Status, dict[str, object]] = {
-    Status.PENDING: {"ready_at": 90},
-    Status.RUNNING: {
-        "ready_at": 300,
-        "lease_until": 300,
-        "lease_seconds": 180,
-        "ownership_token": "t",
-        "worker_id": "w",
-        "started_at": 90,
-    },
-    Status.DONE: {"last_success_watermark": 10},
-    Status.ERROR: {"retry_remaining": 0, "last_error": "it broke"},
-}
-
-_PARAMETERS: dict[str, object] = {
-    "kind": JobKind.STAGE1,
-    "job_key": THREAD,
-    "token": "t",
-    "epoch": 0,
-    "now": 100,
-    "only": None,
-    "started_at": 100,
-    "finished_at": 100,
-    "worker_id": "w",
-    "lease_until": 280,
-    "lease_seconds": 180,
-    "max_attempts": 3,
-    "watermark": 11,
-    "covered_watermark": 10,
-    "met": False,
-    "input_watermark": 10,
-    "ready_at": 100,
-    "retry_at": None,
-    "reason": "backoff",
-    "error": "it broke",
-    "fingerprint": "f",
-    "enqueued_at": 100,
-    "enqueue_reason": "session",
-    "reasons": '["debounce"]',
-    "begun_after": 999,
-}
-
-_VARIANTS: tuple[dict[str, object], ...] = ({}, {"retry_remaining": 1}, {"input_watermark": 11})
-
-
-def _insert(conn: sqlite3.Connection, status: Status, variant: dict[str, object]) -> None:
-    row: dict[str, object] = {
-        "kind": JobKind.STAGE1,
-        "job_key": THREAD,
-        "status": status,
-        "retry_remaining": 3,
-        "input_watermark": 10,
-    }
-    row |= variant
-    row |= _ROWS[status]
-    if status is Status.DONE:
-        row["last_success_watermark"] = row["input_watermark"]
-    columns = ", ".join(row)
-    marks = ", ".join(f":{name}" for name in row)
-    conn.execute(f"INSERT INTO jobs ({columns}) VALUES ({marks})", row)
-
-
-def _parameters(name: str, status: Status) -> dict[str, object]:
-    parameters = dict(_PARAMETERS)
-    if name == "claim_job":
-        parameters["token"] = "new"
-    if name == "renew_lease":
-        parameters["lease_until"] = 280
-    if name in {"expedite_jobs", "mend_waits"} and status is Status.PENDING:
-        parameters["now"] = 80
-    return parameters
-
-
-def _outcomes(conn: sqlite3.Connection, name: str, status: Status) -> set[Status]:
-    """Run one move on rows of one status; return in which statuses the rows ended that it touched."""
-    ends: set[Status] = set()
-    for variant in _VARIANTS:
-        conn.execute("DELETE FROM jobs")
-        _insert(conn, status, variant)
-        if name == "expedite_jobs" and status is Status.PENDING:
-            conn.execute("UPDATE jobs SET wait_reason = 'debounce'")
-        if name == "mend_waits":
-            conn.execute("UPDATE jobs SET enqueued_at = 1000")
-        touched = conn.execute(_SQL[name], _parameters(name, status)).fetchall()
-        after = Status(conn.execute("SELECT status FROM jobs").fetchone()[0])
-        if touched:
-            ends.add(after)
-        else:
-            assert after is status
-    return ends
 
 
 def _writes_status_of_jobs(statement: str) -> bool:
@@ -116,11 +25,11 @@ def test_the_table_names_every_statement_that_moves_a_job() -> None:
 def test_sql_moves_a_job_exactly_as_the_table_says(conn: sqlite3.Connection, name: str, status: Status) -> None:
     allowed = MOVES[name].ends if status in MOVES[name].starts else frozenset()
 
-    assert _outcomes(conn, name, status) == allowed
+    assert outcomes(conn, name, status) == allowed
 
 
 def test_a_new_job_is_pending(conn: sqlite3.Connection) -> None:
-    row = conn.execute(_SQL["insert_job"], _PARAMETERS).fetchone()
+    row = conn.execute(_SQL["insert_job"], PARAMETERS).fetchone()
 
     assert {Status(row[2])} == MOVES["insert_job"].ends
 
@@ -137,10 +46,10 @@ def test_a_new_job_is_pending(conn: sqlite3.Connection) -> None:
 def test_a_holder_with_another_token_or_epoch_moves_nothing(
     conn: sqlite3.Connection, name: str, wrong: dict[str, object]
 ) -> None:
-    _insert(conn, Status.RUNNING, {})
+    insert(conn, Status.RUNNING, {})
     before = conn.execute("SELECT * FROM jobs").fetchall()
 
-    touched = conn.execute(_SQL[name], _PARAMETERS | wrong).fetchall()
+    touched = conn.execute(_SQL[name], PARAMETERS | wrong).fetchall()
 
     assert (touched, conn.execute("SELECT * FROM jobs").fetchall()) == ([], before)
 

@@ -1,169 +1,35 @@
 """Several daemons at work on one real ledger file, with everything that can go wrong between their statements.
 
-A `World` is one history. Its methods are the steps: each runs one transaction of one daemon through the ledger's own
-functions, lets the model do the same, and compares all tables; then the invariants of DESIGN are asked. Who chooses the
-steps is somebody else's business: hypothesis (test_history.py), a seed (simulation.py), or a written schedule
-(directed.py).
-
-Daemons here do what real ones never would: they go on with leases that were taken from them long ago. Every such write
-must change nothing.
+A `World` is one history, its methods are the steps. Who chooses them is somebody else's business: hypothesis
+(test_history.py) or a seed (simulation.py). Daemons here do what real ones never would: they go on with leases that
+were taken from them long ago. Every such write must change nothing.
 """
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TypeVar
 
-from memoryd.errors import BudgetSpent, LeaseLost
-from memoryd.ledger import jobs, outputs, publications, queries, sessions, spend
+from memoryd.ledger import jobs, outputs, publications, sessions, spend
 from memoryd.ledger.claims import NewClaim
-from memoryd.ledger.database import WRITE, transact
 from memoryd.ledger.discovery import enqueue_due
 from memoryd.ledger.jobs import Lease
-from memoryd.ledger.outputs import NewOutput, Snapshot
+from memoryd.ledger.outputs import NewOutput
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.sessions import Covered, UserMode
 from memoryd.ledger.states import JobKind
-from tests.ledger import invariants, model
-from tests.ledger.factories import NOW, a_sighting
-from tests.ledger.faults import NO_FAULT, AnswerLost, Fault, FaultyConnection, Killed, Trouble
-from tests.ledger.model import LEASE_SECONDS, MAX_ATTEMPTS, MAX_RUNNING, REQUEST_CAP, RETRY_CAP, TIMING, Lost, Model
-from tests.ledger.picture import differences, look
-
-T = TypeVar("T")
+from tests.ledger import model
+from tests.ledger.factories import a_sighting
+from tests.ledger.faults import NO_FAULT, Fault, Trouble
+from tests.ledger.machine import Act, Daemon, Machine, Running
+from tests.ledger.model import LEASE_SECONDS, MAX_ATTEMPTS, MAX_RUNNING, REQUEST_CAP, RETRY_CAP, TIMING
 
 TOKENS = 100
 """What each request costs."""
 
 CAPS = spend.Caps(requests_per_day=REQUEST_CAP, tokens_per_day=10_000_000)
 
-Act = Callable[[sqlite3.Connection], T]
 
-
-@dataclass(eq=False)
-class Running:
-    """What a daemon believes about a run of its own; `sure_until` is when it would stop by itself (monotonic)."""
-
-    lease: Lease
-    sure_until: float
-    read: Covered | None = None
-    selected: list[Snapshot] = field(default_factory=list)
-    request: int | None = None
-
-
-@dataclass
-class Daemon:
-    name: str
-    conn: FaultyConnection
-    runs: list[Running] = field(default_factory=list)
-
-    @property
-    def held(self) -> frozenset[str]:
-        return frozenset(run.lease.token for run in self.runs)
-
-
-class Unknown:
-    """The outcome of a step whose answer was lost, or that never happened."""
-
-
-UNKNOWN = Unknown()
-
-
-class World:
-    """One history; `now` is the wall clock of the machine, `elapsed` its monotonic one."""
-
-    def __init__(self, template: bytes, path: Path, *, daemons: int = 2) -> None:
-        path.write_bytes(template)
-        self.path = path
-        self.now = NOW
-        self.elapsed = 0.0
-        self.stepped_at = -1.0
-        self.model = Model()
-        self.history = invariants.History()
-        self.tokens: list[str] = []
-        self.repeat_token: int | None = None
-        self.answers = 0
-        self.past: list[Running] = []
-        self.reader = _connect(path)
-        self.daemons = [Daemon(f"d{number}", _connect(path)) for number in range(daemons)]
-
-    def close(self) -> None:
-        for conn in (self.reader, *(daemon.conn for daemon in self.daemons)):
-            conn.close()
-
-    # --- one transaction of one daemon
-
-    def _step(self, daemon: Daemon, act: Act[T], predict: Callable[[], T], fault: Fault = NO_FAULT) -> T | Unknown:
-        """Let a daemon do something; when it is committed, the model does it too, and both must agree."""
-        conn = daemon.conn
-        conn.arm(fault, lambda: self._intrude(daemon))
-        answer: T | Unknown = UNKNOWN
-        try:
-            answer = transact(conn, WRITE, act)
-        except LeaseLost:
-            self._expect_lost(predict)
-        except BudgetSpent:
-            assert self.model.requests_today(self.now) >= REQUEST_CAP, "a request was refused below the cap"
-        except AnswerLost:
-            predict()
-        except Killed:
-            if conn.committed:
-                predict()
-            self._die(daemon)
-        else:
-            expected = predict()
-            assert answer == expected, f"the ledger said {answer!r}, not {expected!r}"
-        conn.arm(NO_FAULT)
-        self.check()
-        return answer
-
-    def _expect_lost(self, predict: Callable[[], object]) -> None:
-        try:
-            predict()
-        except Lost:
-            return
-        raise AssertionError("a holder was turned away from its own lease")
-
-    def _intrude(self, paused: Daemon) -> None:
-        """Another process writes while this one stands inside a transaction: it must wait, and here it gives up."""
-        intruder = next(other for other in self.daemons if other is not paused)
-        intruder.conn.arm(NO_FAULT)
-        if not paused.conn.in_transaction:
-            return
-        try:
-            transact(intruder.conn, WRITE, lambda conn: jobs.mend_waits(conn, kind=JobKind.STAGE1, now=self.now))
-        except sqlite3.OperationalError as error:
-            assert "locked" in str(error)
-        else:
-            raise AssertionError("two processes were inside a transaction that writes")
-
-    def _die(self, daemon: Daemon) -> None:
-        daemon.conn.close()
-        daemon.conn = _connect(self.path)
-        for run in list(daemon.runs):
-            self._drop(run)
-
-    def check(self) -> None:
-        """Compare every table with the model, then ask for the invariants."""
-        picture = look(self.reader)
-        assert not (found := differences(picture, self.model)), found
-        invariants.hold(picture, self.history, now=self.now)
-
-    # --- the world around
-
-    def pass_time(self, seconds: float) -> None:
-        self.now += seconds
-        self.elapsed += seconds
-
-    def step_clock(self, seconds: float) -> None:
-        """The wall clock jumps, the monotonic one does not."""
-        self.now = max(self.now + seconds, 1000.0)
-        self.stepped_at = self.elapsed
-
-    def kill(self, daemon: Daemon) -> None:
-        self._die(daemon)
-        self.check()
+class Surroundings(Machine):
+    """What happens to jobs whoever holds them."""
 
     def discover(self, daemon: Daemon, thread: str, pair: Covered, fault: Fault = NO_FAULT) -> None:
         sighting = a_sighting(thread, updated_at=pair.updated_at, record_bytes=pair.record_bytes)
@@ -279,7 +145,9 @@ class World:
 
         self._step(daemon, act, predict, fault)
 
-    # --- the holder's side
+
+class World(Surroundings):
+    """One history."""
 
     def claim(
         self, daemon: Daemon, kind: JobKind, *, only: str | None = None, fault: Fault = NO_FAULT
@@ -324,12 +192,12 @@ class World:
         for daemon in self.daemons:
             for run in daemon.runs:
                 same = (run.lease.kind, run.lease.job_key) == (lease.kind, lease.job_key)
-                since = run.sure_until - LEASE_SECONDS
-                if same and run.sure_until > self.elapsed and self.stepped_at < since:
+                sure = self.elapsed < run.renewed_at + LEASE_SECONDS
+                if same and sure and self.stepped_at < run.renewed_at:
                     raise AssertionError(f"{lease.job_key} was taken from {daemon.name}, which is still sure of it")
 
     def _begin(self, daemon: Daemon, lease: Lease) -> Running:
-        run = Running(lease, self.elapsed + LEASE_SECONDS)
+        run = Running(lease, self.elapsed)
         if lease.kind is JobKind.STAGE1:
             run.read = self.model.sessions[lease.job_key].seen
         else:
@@ -353,7 +221,7 @@ class World:
 
         answer = self._step(daemon, act, lambda: self.model.renew(self._held(lease), now), fault)
         if isinstance(answer, bool):
-            run.sure_until = sent + LEASE_SECONDS
+            run.renewed_at = sent
         elif fault is NO_FAULT:
             self._drop(run)
 
@@ -527,27 +395,3 @@ class World:
         if fault.trouble is Trouble.ANSWER_LOST:
             assert not jobs.holds(self.reader, run.lease), "a run that has ended still holds its job"
         self._drop(run)
-
-    def _drop(self, run: Running) -> None:
-        for daemon in self.daemons:
-            if run in daemon.runs:
-                daemon.runs.remove(run)
-        if run not in self.past:
-            self.past.append(run)
-
-
-def template(folder: Path) -> bytes:
-    """An empty ledger, made once and copied for each history."""
-    path = folder / "template.sqlite3"
-    conn = sqlite3.connect(path, isolation_level=None)
-    conn.execute("PRAGMA journal_mode = WAL")
-    conn.executescript(queries.read("schema.sql"))
-    conn.close()
-    return path.read_bytes()
-
-
-def _connect(path: Path) -> FaultyConnection:
-    conn = sqlite3.connect(path, isolation_level=None, factory=FaultyConnection, timeout=0)
-    conn.execute("PRAGMA synchronous = OFF")
-    conn.execute("PRAGMA foreign_keys = ON")
-    return conn

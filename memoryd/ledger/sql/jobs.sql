@@ -67,7 +67,8 @@ RETURNING *;
 UPDATE jobs
 SET status = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN 'pending' ELSE 'done' END,
     ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_success_at = :finished_at,
-    last_success_watermark = CASE WHEN NOT :met THEN :covered_watermark ELSE input_watermark END,
+    last_success_watermark =
+      CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :covered_watermark ELSE input_watermark END,
     last_error = NULL, retry_at = NULL, crash_count = 0, cancel_requested = 0,
     enqueued_at = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN enqueued_at END,
     ready_at = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :ready_at END,
