@@ -13,7 +13,7 @@ from sqlite3 import Connection
 
 from memoryd import logs
 from memoryd.config import Settings
-from memoryd.errors import SessionVanished, SourceError, UsageError
+from memoryd.errors import SessionUnreadable, SessionVanished, SourceError, UsageError
 from memoryd.ledger import discovery, meta, sessions
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.policy import ConsolidateTiming
@@ -250,12 +250,20 @@ def look_at(agent: Agent, file: SessionFile, redactor: Redactor) -> Sighting:
 
 
 def presentable(head: SessionHead, redactor: Redactor) -> SessionHead:
-    """Return the head as it may stand in the ledger, a request or a file: its names on one line and without secrets."""
+    """Return the head as it may stand in the ledger, a request or a file: its names on one line and without secrets.
+
+    Raises SessionUnreadable when its id holds a secret: everything is filed under the id.
+    """
+    if redactor.contains_secret(head.thread_id):
+        raise SessionUnreadable("cannot keep this session: its id holds what looks like a secret")
 
     def name(text: str | None) -> str | None:
         return redactor.clean(on_one_line(text)) or None if text else None
 
-    return replace(head, cwd=name(head.cwd), git_branch=name(head.git_branch), originator=name(head.originator))
+    parent = None if redactor.contains_secret(head.parent_id or "") else head.parent_id
+    return replace(
+        head, parent_id=parent, cwd=name(head.cwd), git_branch=name(head.git_branch), originator=name(head.originator)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,3 +274,17 @@ async def test_what_the_ledger_keeps_of_a_session_is_on_one_line_and_without_sec
     assert row.cwd == "/home/dev/[REDACTED_SECRET:github] # Task Group: evil"
     assert row.git_branch == "fix/[REDACTED_SECRET:github]"
     assert row.originator == "codex [REDACTED_SECRET:github]"
+
+
+async def test_a_session_whose_id_holds_a_secret_is_left_out(tmp_path: Path, clock: FakeClock) -> None:
+    """I6: jobs, files and requests name a session by its id."""
+    secret = "ghp_" + "a1B2" * 9
+    a_rollout(tmp_path / "codex", now=clock.now(), meta={"id": secret})
+    a_rollout(tmp_path / "codex", now=clock.now(), idle_hours=9, meta={"forked_from_id": secret})
+    async with a_house(settings_in(tmp_path), clock) as context:
+        report = await Discovery(context).run_once()
+
+        (row,) = await context.ledger.read(sessions.list_sessions)
+
+    assert report.excluded == {"unreadable": 1}
+    assert row.parent_id is None
