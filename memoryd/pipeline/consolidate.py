@@ -7,7 +7,7 @@ so again after a crash (DESIGN.md section 7).
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,14 +26,15 @@ from memoryd.pipeline.context import Client, Context, in_thread, to_its_end
 from memoryd.pipeline.edits import remember_folder
 from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import Consolidated, Outcome
-from memoryd.workspace import acceptance, mending, publish, staging
+from memoryd.workspace import acceptance, mending, protection, publish, staging
 from memoryd.workspace.claims import claims_of_folder
 from memoryd.workspace.diff import WorkspaceDiff, workspace_diff
 from memoryd.workspace.extensions import expire_extension_resources
 from memoryd.workspace.files import write_private
 from memoryd.workspace.folder import Folder
-from memoryd.workspace.layout import DIFF_FILE, EXTENSIONS, MEMORY_FILE, ROLLOUT_SUMMARIES
+from memoryd.workspace.layout import AD_HOC_NOTES, DIFF_FILE, EXTENSIONS, MEMORY_FILE, ROLLOUT_SUMMARIES, SUMMARY_FILE
 from memoryd.workspace.materialise import materialise
+from memoryd.workspace.protection import Kept, Protection
 from memoryd.workspace.staging import Staging
 from memoryd.workspace.summary import summary_budget
 
@@ -55,8 +56,17 @@ class Evidence:
     staged: Staging
     before: Folder
     diff: WorkspaceDiff
+    protected: Protection = field(default_factory=Protection)
+    persons: Mapping[str, frozenset[str]] = field(default_factory=dict)
     complained: set[str] = field(default_factory=set)
+    has_named_persons: bool = False
     strays: int = 0
+
+    def new_notes(self) -> str:
+        """Return the text of the notes that came or changed since the last accepted commit."""
+        paths = [change.path for change in self.diff.changes if change.path.startswith(f"{AD_HOC_NOTES}/")]
+        work = Folder.read(self.staged.work)
+        return "\n".join(work.text(path) for path in paths)
 
 
 async def consolidate(context: Context, lease: Lease) -> Outcome:
@@ -67,6 +77,7 @@ async def consolidate(context: Context, lease: Lease) -> Outcome:
         if not evidence.diff.changes and await in_thread(_stands, evidence):
             log.info("consolidation.unchanged", selected=len(evidence.selected))
             return Consolidated(_snapshots(evidence), None, ())
+        evidence.protected = await in_thread(protection.read_protection, context.repository, evidence.staged)
         run = await _write(context, lease, evidence)
         context.reached("agent_finished")
         return await _as_objects(context, lease, evidence, run)
@@ -144,7 +155,8 @@ async def _write(context: Context, lease: Lease, evidence: Evidence) -> AgentRun
             work,
             evidence.selected,
             now=context.clock.now(),
-            max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
+            max_summary_bytes=summary_budget(context.settings.recall.max_tokens)
+            - evidence.protected.size(SUMMARY_FILE),
         )
     else:
         return await _run_agent(context, lease, evidence, context.consolidate.client)
@@ -218,7 +230,39 @@ async def _asked_patiently(context: Context, client: Client, question: Question,
 
 
 def _judge(context: Context, evidence: Evidence) -> list[str]:
-    """Accept or complain (blocking): mend what code can mend, then judge only what the run changed."""
+    """Accept or complain (blocking): put a person's lines right, mend what can be mended, judge what the run changed."""
+    _keep(evidence, protection.keep_lines(evidence.protected, Folder.read(evidence.staged.work), may_move=False))
+    return _judge_kept(context, evidence)
+
+
+def _judge_model(context: Context, evidence: Evidence) -> tuple[str, ...]:
+    """Judge a model's work: what it may lose once it was told so is a complaint too, once (blocking).
+
+    That is a claim with live evidence that vanished; a person's line, which code then puts back, unless a new note
+    speaks of it; and what a person deleted, which code then leaves out.
+    """
+    notes = evidence.new_notes() if evidence.has_named_persons else ""
+    folder = Folder.read(evidence.staged.work)
+    kept = protection.keep_lines(evidence.protected, folder, may_move=True, notes=notes)
+    complaints = [] if evidence.has_named_persons else list(kept.complaints)
+    evidence.has_named_persons = evidence.has_named_persons or bool(complaints)
+    _keep(evidence, replace(kept, texts={}) if complaints else kept)
+    complaints += _judge_kept(context, evidence)
+    vanished = acceptance.vanished_claims(
+        before=evidence.before, after=Folder.read(evidence.staged.work), removed_threads=evidence.removed_threads
+    )
+    complaints += [complaint for complaint in vanished if complaint not in evidence.complained]
+    evidence.complained.update(vanished)
+    return tuple(complaints)
+
+
+def _keep(evidence: Evidence, kept: Kept) -> None:
+    for path, text in kept.texts.items():
+        write_private(evidence.staged.work / path, text.encode())
+    evidence.persons = kept.lines
+
+
+def _judge_kept(context: Context, evidence: Evidence) -> list[str]:
     work = evidence.staged.work
     strays = mending.clean_strays(work, evidence.before)
     evidence.strays += len(strays)
@@ -231,19 +275,9 @@ def _judge(context: Context, evidence: Evidence) -> list[str]:
             removed_threads=evidence.removed_threads,
             max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
             redactor=context.redactor,
+            persons=evidence.persons,
         ).complaints
     )
-
-
-def _judge_model(context: Context, evidence: Evidence) -> tuple[str, ...]:
-    """Judge a model's work: a claim with live evidence that vanished is a complaint too, once (blocking)."""
-    complaints = _judge(context, evidence)
-    vanished = acceptance.vanished_claims(
-        before=evidence.before, after=Folder.read(evidence.staged.work), removed_threads=evidence.removed_threads
-    )
-    complaints += [complaint for complaint in vanished if complaint not in evidence.complained]
-    evidence.complained.update(vanished)
-    return tuple(complaints)
 
 
 async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: AgentRun | None) -> Outcome:
@@ -257,6 +291,7 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
         evidence.staged,
         _message(context, lease, evidence, run),
         now=context.clock.now(),
+        persons=evidence.persons,
     )
     context.reached("objects_written")
     return Consolidated(

@@ -1,6 +1,6 @@
 """Whether the result of a consolidation may be published; only what the run changed or added is judged."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,7 @@ from memoryd.workspace.layout import (
 )
 from memoryd.workspace.summary import VERSION_LINE
 
+NOBODYS: Final[Mapping[str, Collection[str]]] = {}
 MAX_COMPLAINTS: Final = 40
 """More would only crowd the context of the model that has to mend them; it can ask again."""
 
@@ -38,13 +39,15 @@ def judge(
     removed_threads: Collection[str],
     max_summary_bytes: int,
     redactor: Redactor,
+    persons: Mapping[str, Collection[str]] = NOBODYS,
 ) -> Verdict:
     """Judge a run: `before` is the staged copy (Staging.base), `after` what stands in Staging.work.
 
+    `persons` are the lines of each file that are a person's: their form and length is nobody's complaint.
     `removed_threads` are the sessions that this run no longer selects. Claims that vanished are a matter of their own
     (`vanished_claims`).
     """
-    compared = compare(before, after, removed_threads)
+    compared = compare(before, after, removed_threads, persons)
     complaints = [
         *checks_form.handbook_exists(compared),
         *checks_form.summary_exists(compared),

@@ -29,6 +29,7 @@ def handbook_exists(compared: Comparison) -> list[str]:
 def handbook_follows_structure(compared: Comparison) -> list[str]:
     """What the run wrote in MEMORY.md must follow the structure of the file."""
     return _complaints(
+        compared,
         MEMORY_FILE,
         new_problems(
             compared.before.text(MEMORY_FILE),
@@ -57,16 +58,21 @@ def summary_follows_structure(compared: Comparison) -> list[str]:
         compared.after.text(SUMMARY_FILE),
         (problem for problem in compared.summary.problems if f"exactly `{VERSION_LINE}`" not in problem.message),
     )
-    return _complaints(SUMMARY_FILE, problems) if SUMMARY_FILE in compared.after.files else []
+    return _complaints(compared, SUMMARY_FILE, problems) if SUMMARY_FILE in compared.after.files else []
 
 
 def summary_keeps_budget(compared: Comparison, max_bytes: int) -> list[str]:
-    """memory_summary.md and its profile must not grow beyond their limits; what was too long may only shrink."""
+    """memory_summary.md and its profile must not grow beyond their limits; what was too long may only shrink.
+
+    A person's own lines do not count.
+    """
     complaints = []
     size, old_size = (byte_length(folder.text(SUMMARY_FILE)) for folder in (compared.after, compared.before))
+    size -= sum(byte_length(row) + 1 for row in compared.person_lines(SUMMARY_FILE))
     if size > max(max_bytes, old_size):
         complaints.append(f"{SUMMARY_FILE} has {size} bytes; at most {max_bytes} are allowed, so shorten it")
     words, old_words = profile_words(compared.summary), profile_words(compared.old_summary)
+    words -= sum(len(row.split()) for row in compared.summary.profile if row in compared.persons.get(SUMMARY_FILE, ()))
     if words > max(MAX_PROFILE_WORDS, old_words):
         complaints.append(f"the User Profile has {words} words; at most {MAX_PROFILE_WORDS} are allowed")
     return complaints
@@ -96,5 +102,9 @@ def _skill_complaints(path: str, text: str) -> list[str]:
     return complaints
 
 
-def _complaints(path: str, problems: list[Problem]) -> list[str]:
-    return [f"{path} line {problem.line}: {problem.message}" for problem in problems]
+def _complaints(compared: Comparison, path: str, problems: list[Problem]) -> list[str]:
+    return [
+        f"{path} line {problem.line}: {problem.message}"
+        for problem in problems
+        if not compared.is_persons(path, problem.line)
+    ]

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from memoryd.workspace.folder import Folder
@@ -17,7 +17,10 @@ _EXCERPT: Final = 80
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two states of a folder, parsed. `headers` are those of the rollout summaries of both, the later one winning."""
+    """Two states of a folder, parsed. `headers` are those of the rollout summaries of both, the later one winning.
+
+    `persons` are the lines of each file that are a person's.
+    """
 
     before: Folder
     after: Folder
@@ -27,6 +30,17 @@ class Comparison:
     old_summary: Summary
     summary: Summary
     headers: Mapping[str, Header]
+    persons: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def is_persons(self, path: str, number: int) -> bool:
+        """Say whether a line of the result is a person's."""
+        rows = self.after.text(path).split("\n")
+        return 0 < number <= len(rows) and rows[number - 1] in self.persons.get(path, ())
+
+    def person_lines(self, path: str) -> list[str]:
+        """Return the lines of the result that are a person's."""
+        lines = self.persons.get(path, ())
+        return [row for row in self.after.text(path).split("\n") if row in lines]
 
     def is_live(self, path: str) -> bool:
         """Say whether a rollout summary still stands and its session was not removed."""
@@ -76,7 +90,12 @@ class Statement:
         return " ".join(self.bullet.text.casefold().split())
 
 
-def compare(before: Folder, after: Folder, removed_threads: Collection[str]) -> Comparison:
+def compare(
+    before: Folder,
+    after: Folder,
+    removed_threads: Collection[str],
+    persons: Mapping[str, Collection[str]] | None = None,
+) -> Comparison:
     """Parse both states once for all checks."""
     return Comparison(
         before=before,
@@ -87,6 +106,7 @@ def compare(before: Folder, after: Folder, removed_threads: Collection[str]) -> 
         old_summary=parse_summary(before.text(SUMMARY_FILE)),
         summary=parse_summary(after.text(SUMMARY_FILE)),
         headers={**headers_of(before), **headers_of(after)},
+        persons=persons or {},
     )
 
 

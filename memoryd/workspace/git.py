@@ -228,17 +228,6 @@ class Repository:
         out = self.run("ls-tree", "-r", "-z", "--name-only", commit)
         return frozenset(filter(None, out.decode("utf-8", "replace").split("\0")))
 
-    def blame(self, commit: str, path: str) -> tuple[tuple[str, str], ...]:
-        """Return each line of a file with the name of its last author."""
-        out = self.run("blame", "--line-porcelain", commit, "--", path).decode("utf-8", "replace")
-        author, blamed = "", []
-        for row in out.split("\n"):
-            if row.startswith("author "):
-                author = row.removeprefix("author ")
-            elif row.startswith("\t"):
-                blamed.append((author, row[1:]))
-        return tuple(blamed)
-
     def merge(self, base: bytes, ours: bytes, theirs: bytes, *, scratch: Path) -> bytes | None:
         """Merge three versions of a text; where both sides changed the same lines `ours` stands. None: not text.
 

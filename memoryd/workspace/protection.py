@@ -1,103 +1,135 @@
-"""A person's lines that a run lost go back to the end of their section (DESIGN.md section 7, invariant I10).
+"""A person's lines of the two files that agents read: no run loses one, and none brings back what a person deleted.
 
-A line is the person's when its last author is not memoryd. It stays until the person removes it, or until every session
-that it cites is gone. Headings and the fields below them are structure, not statements, and are not put back.
+A line is the person's when its last author is not memoryd. It stays until the person removes it, every session that it
+cites is gone, or a model that was told of it drops it again while a new note speaks of it (DESIGN.md section 7,
+invariant I10). A model's loss is a complaint once; what is still lost then, and whatever the offline writer lost, code
+puts back, rather than rejecting a run for ever. What the person deleted, and a run writes again letter for letter, is a
+complaint once, and then left out. Headings are structure: they come back only with a line below them.
 """
 
-import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from memoryd.workspace.comparison import statements
-from memoryd.workspace.git import DAEMON, Repository
+from memoryd.text import byte_length
+from memoryd.workspace.authorship import has_person_commit, person_lines, removed_by_person
+from memoryd.workspace.folder import Folder
+from memoryd.workspace.git import Repository
 from memoryd.workspace.handbook import parse_handbook
-from memoryd.workspace.layout import MEMORY_FILE
+from memoryd.workspace.headers import headers_of
+from memoryd.workspace.keeping import Guarded, Keeping
+from memoryd.workspace.keeping_handbook import is_statement, keep_in_handbook
+from memoryd.workspace.keeping_summary import Reach, keep_in_summary
+from memoryd.workspace.layout import ALWAYS_THERE, MEMORY_FILE, SUMMARY_FILE
+from memoryd.workspace.outline import Node, place_of, read_outline, render_outline, walk
+from memoryd.workspace.provenance import with_provenance
+from memoryd.workspace.staging import Staging
 
-_STRUCTURE: Final = re.compile(r"#|(?:scope|applies_to):|v1$")
-_EVIDENCE_ROW: Final = re.compile(r"\s*- (rollout_summaries/[^/\s()]+\.md)")
-
-Headings = tuple[str, ...]
+MAX_NAMED: Final = 20
+"""How many lost lines are named to a model; code puts the others back."""
 
 
 @dataclass(frozen=True, slots=True)
-class PersonLine:
-    """A line with the headings that it stands below, outermost first."""
+class Protection:
+    """What is guarded of each file; `texts` are the staged ones."""
 
-    section: Headings
-    text: str
+    guarded: Mapping[str, Guarded] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    def size(self, path: str) -> int:
+        """Return how many bytes a person's lines of a file take."""
+        guarded = self.guarded.get(path)
+        lines = [row for _, line in guarded.lines() for row in line.lines] if guarded else []
+        return sum(byte_length(row) + 1 for row in lines)
 
 
-def with_person_lines(text: str, live: str, *, repo: Repository, path: str, base: str, commit: str) -> str:
-    """Return the text that a run is to leave at `path`, with the person's lines that it lost.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A result put right: the new texts of files that change, the lines in each that are the person's, the complaints.
 
-    Those of commit `base` that still stand in `live`, unless the evidence that they cite is not in `commit`.
+    The complaints are what a model may put right by itself instead.
     """
-    missing = _stripped(live) - _stripped(text)
-    if not missing:
-        return text
-    lines = _person_lines(repo, path, base=base, commit=commit)
-    lost = [line for line in lines if line.text.strip() in missing]
-    return put_back(text, lost) if lost else text
+
+    texts: Mapping[str, str]
+    lines: Mapping[str, frozenset[str]]
+    complaints: tuple[str, ...]
 
 
-def put_back(text: str, lost: Sequence[PersonLine]) -> str:
-    """Insert each line behind the last one of its section; headings that are gone come back with it."""
-    lines = text.removesuffix("\n").split("\n")
-    for line in lost:
-        stacks = [stack if row.strip() else None for row, stack in zip(lines, _headings_above(lines), strict=True)]
-        if line.section in stacks:
-            end = 1 + max(number for number, stack in enumerate(stacks) if stack == line.section)
-            lines.insert(end, line.text)
-        else:
-            _insert_with_headings(lines, stacks, line)
-    return "\n".join(lines) + "\n"
+def read_protection(repo: Repository, staged: Staging) -> Protection:
+    """Find out what is the person's in a staged folder whose evidence has been put into place (blocking).
+
+    A line with what is by now known to be a secret is nobody's: it does not come back.
+    """
+    if staged.parent is None or not any(has_person_commit(repo, staged.parent, path) for path in ALWAYS_THERE):
+        return Protection()
+    before, work = Folder.read(staged.base), Folder.read(staged.work)
+    removed = removed_by_person(repo, staged.parent)
+    live, known = frozenset(headers_of(work)), frozenset(headers_of(before))
+    guarded = {}
+    for path in (path for path in ALWAYS_THERE if path in before.files):
+        clean = frozenset(work.text(path).split("\n"))
+        rows = before.text(path).split("\n")
+        persons = frozenset(n for n in person_lines(repo, staged.parent, path) if rows[n - 1] in clean)
+        guarded[path] = Guarded(path, read_outline(before.text(path)), persons, removed[path], live, known)
+    return Protection(guarded, {path: before.text(path) for path in guarded})
 
 
-def _insert_with_headings(lines: list[str], stacks: Sequence[Headings | None], line: PersonLine) -> None:
-    """Insert a line whose section is gone below as many of its headings as still stand, and the others with it."""
-    depth = max(depth for depth in range(len(line.section) + 1) if depth == 0 or line.section[:depth] in stacks)
-    standing = line.section[:depth]
-    below = [number for number, stack in enumerate(stacks) if stack is not None and stack[:depth] == standing]
-    end = 1 + max(below, default=-1) if line.section else 0
-    missing = [row for heading in line.section[depth:] for row in ("", heading)]
-    lines[end:end] = [*missing, "", line.text] if missing else [line.text]
+def keep_lines(protection: Protection, result: Folder, *, may_move: bool, notes: str = "") -> Kept:
+    """Decide how a result is put right; files that are not there or blank are left to acceptance.
 
-
-def _person_lines(repo: Repository, path: str, *, base: str, commit: str) -> Iterator[PersonLine]:
-    blamed = repo.blame(base, path)
-    lines = [line for _, line in blamed]
-    files = repo.files(commit)
-    unfounded = _unfounded("\n".join(lines), files) if path == MEMORY_FILE else frozenset()
-    for number, ((author, line), section) in enumerate(zip(blamed, _headings_above(lines), strict=True), start=1):
-        row = _EVIDENCE_ROW.match(line)
-        is_statement = bool(line.strip()) and not _STRUCTURE.match(line) and (row is None or row[1] in files)
-        if author != DAEMON.name and is_statement and number not in unfounded:
-            yield PersonLine(section, line)
-
-
-def _unfounded(handbook_text: str, files: Collection[str]) -> frozenset[int]:
-    """Return the lines of bullets that cite tasks none of whose evidence is among the files."""
-    return frozenset(
-        statement.bullet.line
-        for statement in statements(parse_handbook(handbook_text))
-        if statement.bullet.task_refs and not any(file in files for file in statement.files)
+    `may_move`: the writer judges meaning, and may have put a line elsewhere. `notes`: the text of the notes that are
+    new to this run and for which a model, that was told of it, drops a person's line.
+    """
+    texts = {path: result.text(path) for path in ALWAYS_THERE}
+    done: list[Keeping] = []
+    made: list[Node] = []
+    handbook = protection.guarded.get(MEMORY_FILE)
+    if handbook is not None and texts[MEMORY_FILE].strip():
+        texts[MEMORY_FILE], keeping = keep_in_handbook(handbook, texts[MEMORY_FILE], may_move=may_move, notes=notes)
+        done, made = [keeping], keeping.made
+    summary = protection.guarded.get(SUMMARY_FILE)
+    if summary is not None and texts[SUMMARY_FILE].strip():
+        reach = Reach(
+            before=parse_handbook(protection.texts.get(MEMORY_FILE, "")),
+            after=parse_handbook(texts[MEMORY_FILE]),
+            made=[group for node in made for group in parse_handbook(render_outline(node)).groups],
+        )
+        texts[SUMMARY_FILE], keeping = keep_in_summary(
+            summary, texts[SUMMARY_FILE], reach, may_move=may_move, notes=notes
+        )
+        done.append(keeping)
+    return Kept(
+        texts={path: text for path, text in texts.items() if text != result.text(path)},
+        lines={keeping.guarded.path: _as_written(keeping.lines, result) for keeping in done},
+        complaints=_bounded([complaint for keeping in done for complaint in keeping.complaints()]),
     )
 
 
-def _headings_above(lines: Sequence[str]) -> Iterator[Headings]:
-    """Yield for each line the headings that it stands below; a heading stands below itself."""
-    stack: Headings = ()
-    for line in lines:
-        if line.startswith("#"):
-            level = _level(line)
-            stack = (*(heading for heading in stack if _level(heading) < level), line.rstrip())
-        yield stack
+def without_removed(path: str, base: str, live: str, merged: str) -> str:
+    """Return a merged text without the statements that a person took out of the file while a run was at work.
+
+    A run may have put them elsewhere in their section, where a merge of lines does not know them.
+    """
+    stood, stands = (
+        {(place_of(stack, line), line.key) for stack, line in walk(read_outline(text))} for text in (base, live)
+    )
+    root = read_outline(merged)
+    doomed = [
+        (stack[-1] if stack else root, line)
+        for stack, line in walk(root)
+        if (place_of(stack, line), line.key) in stood - stands and (path != MEMORY_FILE or is_statement(stack))
+    ]
+    for node, line in doomed:
+        node.remove([line])
+    return render_outline(root) if doomed else merged
 
 
-def _level(heading: str) -> int:
-    return len(heading) - len(heading.lstrip("#"))
+def _as_written(lines: Collection[str], result: Folder) -> frozenset[str]:
+    """Return lines as they will stand once code has written where the evidence comes from."""
+    written = with_provenance("\n".join(lines), result).split("\n")
+    return frozenset(line for line in written if line.strip())
 
 
-def _stripped(text: str) -> frozenset[str]:
-    return frozenset(line.strip() for line in text.split("\n"))
+def _bounded(complaints: list[str]) -> tuple[str, ...]:
+    rest = len(complaints) - MAX_NAMED
+    return (*complaints[:MAX_NAMED], f"and {rest} more lines of the person") if rest > 0 else tuple(complaints)

@@ -5,21 +5,30 @@ the refs have moved the files are not looked at again.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from memoryd.errors import StorageError
-from memoryd.workspace.files import fsync_folder, is_temporary, temporary_beside, translated, write_durably
+from memoryd.workspace.authorship import KEPT_SUBJECT, person_lines
+from memoryd.workspace.files import (
+    fsync_folder,
+    is_temporary,
+    temporary_beside,
+    translated,
+    write_durably,
+    write_private,
+)
 from memoryd.workspace.folder import Folder
-from memoryd.workspace.git import DAEMON, Repository, Status
+from memoryd.workspace.git import DAEMON, PERSON, Repository, Status
 from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, ROLLOUT_SUMMARIES, Home
 from memoryd.workspace.live import Live, look
-from memoryd.workspace.protection import with_person_lines
+from memoryd.workspace.protection import without_removed
 from memoryd.workspace.repository import accept, ensure
 from memoryd.workspace.staging import Staging
 
+NOBODYS: Final[Mapping[str, Collection[str]]] = {}
 _MAX_RACES: Final = 20
 
 
@@ -32,14 +41,44 @@ class Placement:
     kept: tuple[str, ...] = ()
 
 
-def prepare_commit(repo: Repository, staging: Staging, message: str, *, now: float) -> str:
+def prepare_commit(
+    repo: Repository,
+    staging: Staging,
+    message: str,
+    *,
+    now: float,
+    persons: Mapping[str, Collection[str]] = NOBODYS,
+) -> str:
     """Write the staged work as a commit on top of Staging.parent, durable, no ref moved; return its id.
 
-    `message` is a subject line, and trailers below a blank one; `now` becomes the time of the commit.
+    `message` is a subject line, and trailers below a blank one; `now` becomes the time of the commit. `persons` are the
+    lines of each file that are a person's: where the run moved some, they are a further commit on top, by the person,
+    so that whoever asks for the author of a line is told so.
     """
     files = {path: staging.work / path for path in Folder.read(staging.work).files if path != DIFF_FILE}
+    parents = [staging.parent] if staging.parent else []
     tree = repo.write_tree(files)
-    return repo.commit_tree(tree, [staging.parent] if staging.parent else [], message, author=DAEMON, at=now)
+    whole = repo.commit_tree(tree, parents, message, author=DAEMON, at=now)
+    own = _without_moved(repo, staging, whole, {path: lines for path, lines in persons.items() if path in files})
+    if not own:
+        return whole
+    below = repo.commit_tree(repo.write_tree({**files, **own}), parents, message, author=DAEMON, at=now)
+    return repo.commit_tree(tree, [below], f"{KEPT_SUBJECT}\n", author=PERSON, at=now)
+
+
+def _without_moved(
+    repo: Repository, staging: Staging, commit: str, persons: Mapping[str, Collection[str]]
+) -> dict[str, Path]:
+    """Write files without the lines of a person that count as memoryd's in a commit; return those that had some."""
+    found: dict[str, Path] = {}
+    for path, lines in persons.items():
+        rows = (staging.work / path).read_bytes().decode().split("\n")
+        owned = person_lines(repo, commit, path) if lines else frozenset()
+        own = [row for number, row in enumerate(rows, start=1) if number in owned or row not in lines]
+        if len(own) < len(rows):
+            found[path] = staging.root / "own" / path
+            write_private(found[path], "\n".join(own).encode())
+    return found
 
 
 def put_in_place(
@@ -130,13 +169,12 @@ class _Publication:
         elif not live.is_text:
             self.kept.append(path)
             return None
-        merged: bytes | None = theirs
-        if live.data != base:
-            merged = self.repo.merge(base or b"", live.data, theirs, scratch=self.home.staging)
+        if live.data == base:
+            return theirs
+        merged = self.repo.merge(base or b"", live.data, theirs, scratch=self.home.staging)
         if merged is None or base is None or path not in ALWAYS_THERE:
             return merged
-        texts = merged.decode(), live.data.decode()
-        return with_person_lines(*texts, repo=self.repo, path=path, base=self.base, commit=self.commit).encode()
+        return without_removed(path, *(text.decode("utf-8", "replace") for text in (base, live.data, merged))).encode()
 
     def _rename_over(self, path: str, live: Live, data: bytes) -> bool:
         """Replace a file whole; False when it is no longer the one that was looked at."""
