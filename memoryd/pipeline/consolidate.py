@@ -230,7 +230,7 @@ async def _asked_patiently(context: Context, client: Client, question: Question,
 
 
 def _judge(context: Context, evidence: Evidence) -> list[str]:
-    """Accept or complain (blocking): put a person's lines right, mend what can be mended, judge what the run changed."""
+    """Accept or complain (blocking): put a person's lines right, mend what code can, judge what the run changed."""
     _keep(evidence, protection.keep_lines(evidence.protected, Folder.read(evidence.staged.work), may_move=False))
     return _judge_kept(context, evidence)
 

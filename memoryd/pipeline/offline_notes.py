@@ -15,7 +15,7 @@ MAX_LINE_CHARS: Final = 600
 MIN_NAME_CHARS: Final = 4
 """A directory's last name counts as mentioned only when it is long enough not to be any word."""
 
-_NAME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-[a-z0-9][a-z0-9-]{0,79}\.md")
+_TIMED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-")
 _ITEM: Final = re.compile(r"^\s*(?:[-*+]|\d{1,2}[.)])\s+")
 
 
@@ -28,16 +28,23 @@ class Note:
 
 
 def read_notes(work: Path, *, cwds: Collection[str]) -> list[Note]:
-    """Read the notes of a memory folder in the order of their names; what is no note is passed over.
+    """Read the notes of a memory folder: every Markdown file that is not hidden, whoever named it.
 
-    Raises StorageError when one cannot be read.
+    Those whose name begins with a time come first, in its order, the others after them by name: a file that a person
+    drops has no time, and is taken for the newest word. Blank ones say nothing. Raises StorageError when one cannot be
+    read.
     """
     folder = work / AD_HOC_NOTES
     with translated("read", folder):
         files = sorted(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
-        files = [path for path in files if _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink()]
+        files = [path for path in files if _is_note(path)]
+        files.sort(key=lambda path: (_TIMED.match(path.name) is None, path.name))
         texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
     return [Note(lines, _directory(text, cwds)) for text in texts if (lines := _statements(text))]
+
+
+def _is_note(path: Path) -> bool:
+    return path.suffix == ".md" and not path.name.startswith(".") and path.is_file() and not path.is_symlink()
 
 
 def _statements(text: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from memoryd.pipeline.offline_notes import Note
 from memoryd.pipeline.offline_raw import LAST_ANSWER, places_in
 from memoryd.pipeline.offline_text import clip
 from memoryd.text import byte_length
-from memoryd.workspace.handbook import Bullet, Handbook, Section
+from memoryd.workspace.handbook import AD_HOC, Bullet, Handbook, Section
 from memoryd.workspace.summary import Day, OlderScope, Scope, Summary, Topic, render_summary
 
 RECENT_SECONDS: Final = 14 * 86_400
@@ -79,12 +79,17 @@ def _newest_first(session: Session) -> tuple[int, str]:
 
 def _preference_lines(handbook: Handbook, projects: Sequence[Project]) -> list[str]:
     """What the person wants: notes for everywhere first, then each directory's, latest statement first."""
-    general = [bullet.text for group in handbook.groups if group.cwd is None for bullet in _preferences(group.sections)]
-    return general + [
-        f"in {project.cwd}: {bullet.text}"
+    everywhere = [bullet for group in handbook.groups if group.cwd is None for bullet in _preferences(group.sections)]
+    return [_said(bullet) for bullet in everywhere] + [
+        f"in {project.cwd}: {_said(bullet)}"
         for project in projects
         for bullet in sorted(_preferences(project.group.sections), key=lambda one: -max(one.task_refs, default=10**6))
     ]
+
+
+def _said(bullet: Bullet) -> str:
+    """Return a statement as the summary has it: what comes from a note says so there as well."""
+    return f"{bullet.text} {AD_HOC}" if bullet.ad_hoc else bullet.text
 
 
 def _preferences(sections: Mapping[Section, tuple[Bullet, ...]]) -> tuple[Bullet, ...]:

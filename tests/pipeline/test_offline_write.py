@@ -255,7 +255,7 @@ def test_notes_that_name_no_directory_hold_everywhere_also_without_any_session(t
 
     assert [(group.title, group.cwd) for group in handbook.groups] == [(EVERYWHERE, None)]
     assert [(bullet.text, bullet.ad_hoc) for bullet in bullets(handbook, Section.PREFERENCES)] == [("Be brief.", True)]
-    assert summary.preferences == ("Be brief.",)
+    assert summary.preferences == ("Be brief. [ad-hoc note]",)
     assert summary.profile[1] == "Sessions remembered: none."
     assert complaints(tmp_path, before) == ()
 
@@ -265,17 +265,30 @@ def test_notes_come_first_in_the_summary(tmp_path: Path) -> None:
 
     _, summary = written(tmp_path, three_sessions())
 
-    assert summary.preferences[0] == "Be brief."
+    assert summary.preferences[0] == "Be brief. [ad-hoc note]"
     assert summary.older[-1].name == EVERYWHERE
 
 
 def test_what_is_no_note_is_passed_over(tmp_path: Path) -> None:
     real = a_note(tmp_path, "```\n# only a heading\n```\n")
-    a_note(tmp_path, "No time in its name.", "note.md")
+    a_note(tmp_path, "Hidden.", ".note.md")
+    a_note(tmp_path, "Of another kind.", "note.txt")
+    a_note(tmp_path, " \n\n", "blank.md")
     real.with_name("2026-01-02T03-04-05-link.md").symlink_to(real)
     real.with_name("2026-01-02T03-04-05-folder.md").mkdir()
 
     assert read_notes(tmp_path, cwds=[]) == []
+
+
+def test_a_note_may_have_any_name_and_those_with_a_time_come_first(tmp_path: Path) -> None:
+    a_note(tmp_path, "Third.", "1 Meine Notiz.md")
+    a_note(tmp_path, "Second.", "2026-02-01T00-00-00-Later Note.md")
+    a_note(tmp_path, "First.", "2026-01-01T00-00-00-note.md")
+    a_note(tmp_path, "Fourth.", "d.md")
+
+    lines = [note.lines for note in read_notes(tmp_path, cwds=[])]
+
+    assert lines == [("First.",), ("Second.",), ("Third.",), ("Fourth.",)]
 
 
 def test_a_name_that_two_directories_share_or_that_is_too_short_names_none(tmp_path: Path) -> None:
