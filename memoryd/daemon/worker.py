@@ -25,6 +25,7 @@ from memoryd.pipeline.outcomes import (
     Failed,
     NothingToRemember,
     Outcome,
+    Skipped,
     outcome_of_error,
 )
 
@@ -249,6 +250,9 @@ class Worker:
                     consolidate=timing,
                     max_attempts=settings.ledger.max_attempts,
                 )
+                return Done(lease.kind, lease.job_key, Ending.NOTHING, reason="empty_reply")
+            case Skipped():
+                await ledger.write(jobs.skip, lease, now=now, covered=outcome.covered)
                 return Done(lease.kind, lease.job_key, Ending.NOTHING, reason=outcome.why)
             case Consolidated():
                 await ledger.write(

@@ -28,10 +28,11 @@ from memoryd.ledger.overview import (
     JobDetail,
     JobRow,
     counts,
+    fetch_job,
+    fetch_jobs,
     find,
     last_success_at,
     list_jobs,
-    make_job,
     next_ready_at,
     ready_count,
     running,
@@ -40,7 +41,6 @@ from memoryd.ledger.overview import (
 )
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.publications import NewPublication
-from memoryd.ledger.rows import fetch_all, fetch_one
 from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import JobKind, Outcome, Status, WaitReason
 
@@ -79,6 +79,7 @@ __all__ = [
     "retry_all_dead",
     "running",
     "show",
+    "skip",
     "take_back_from_the_dead",
     "waiting",
 ]
@@ -163,7 +164,7 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
     are `retry_cap` seconds apart. `held` are the tokens of runs whose tasks live in this process: those are never
     taken, whatever the clock says. `only` names the one job that may be taken. `mint` makes the token.
     """
-    leased = fetch_all(conn, _SQL["list_leased"], {"kind": kind}, make_job)
+    leased = fetch_jobs(conn, _SQL["list_leased"], {"kind": kind})
     over = [job for job in leased if job.ownership_token not in held and not _is_live(job, now)]
     for job in over:
         _take_back(conn, job, now=now, retry_cap=retry_cap)
@@ -180,7 +181,7 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
         "lease_seconds": lease_seconds,
         "max_attempts": max_attempts,
     }
-    taken = fetch_one(conn, _SQL["claim_job"], parameters, make_job)
+    taken = fetch_job(conn, _SQL["claim_job"], parameters)
     return None if taken is None else _begin(conn, taken, now)
 
 
@@ -194,7 +195,7 @@ def heartbeat(conn: sqlite3.Connection, lease: Lease, *, now: float, lease_secon
 
 def holds(conn: sqlite3.Connection, lease: Lease) -> bool:
     """Tell whether the lease still names the job's holder."""
-    return fetch_one(conn, _SQL["find_held"], _guard(lease), make_job) is not None
+    return fetch_job(conn, _SQL["find_held"], _guard(lease)) is not None
 
 
 def mark_run(conn: sqlite3.Connection, lease: Lease, *, provider: str, model: str, fingerprint: str | None) -> None:
@@ -230,6 +231,19 @@ def complete(
     outcome = Outcome.NOTHING if output is None else Outcome.DONE
     attempts.end(conn, lease.attempt_id, Ending(outcome, lease.claimed_at), now=now)
     return Completion(job.status, stored=stored, removed=removed)
+
+
+def skip(conn: sqlite3.Connection, lease: Lease, *, now: float, covered: Covered | None) -> JobRow:
+    """Finish a stage-1 job that asked nobody: whatever is remembered of the session stays as it is (I8).
+
+    `covered` None: nothing was read, so that the session is due again once what keeps it out is lifted.
+    """
+    met = covered is not None and sessions.is_queued(conn, lease.job_key, covered)
+    job = _move(conn, "complete_job", lease, _finished(lease, now, policy.Wait(policy.at_once(now)), met=met))
+    if covered is not None:
+        sessions.record_covered(conn, lease.job_key, covered)
+    attempts.end(conn, lease.attempt_id, Ending(Outcome.NOTHING, lease.claimed_at), now=now)
+    return job
 
 
 def complete_consolidation(
@@ -320,7 +334,7 @@ def take_back_from_the_dead(
 
     For the start of the process that holds memoryd.lock. Each counts as a crash, as a lease that ran out does.
     """
-    leased = [job for kind in JobKind for job in fetch_all(conn, _SQL["list_leased"], {"kind": kind}, make_job)]
+    leased = [job for kind in JobKind for job in fetch_jobs(conn, _SQL["list_leased"], {"kind": kind})]
     dead = [job for job in leased if job.worker_id is not None and is_dead(job.worker_id)]
     for job in dead:
         _take_back(conn, job, now=now, retry_cap=retry_cap)
@@ -338,7 +352,7 @@ def _take_back(conn: sqlite3.Connection, job: JobRow, *, now: float, retry_cap: 
         "ready_at": wait.ready_at,
         "reason": wait.reason,
     }
-    fetch_all(conn, _SQL["record_crash"], _ended(now) | parameters, make_job)
+    fetch_jobs(conn, _SQL["record_crash"], _ended(now) | parameters)
     attempts.end(conn, job.attempt_id, Ending(Outcome.CRASHED, error="the run ended without a word"), now=now)
 
 
@@ -383,7 +397,7 @@ def _finished(lease: Lease, now: float, again: policy.Wait, *, met: bool) -> dic
 
 
 def _move(conn: sqlite3.Connection, statement: str, lease: Lease, parameters: dict[str, object]) -> JobRow:
-    row = fetch_one(conn, _SQL[statement], _guard(lease) | parameters, make_job)
+    row = fetch_job(conn, _SQL[statement], _guard(lease) | parameters)
     return _one(row, statement.split("_", maxsplit=1)[0], lease.kind, lease.job_key)
 
 

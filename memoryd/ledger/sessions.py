@@ -196,8 +196,13 @@ def list_sessions(conn: sqlite3.Connection, *, limit: int = 1000) -> list[Sessio
 
 
 def set_excluded(conn: sqlite3.Connection, thread_id: str, reason: str | None) -> None:
-    """Record why a session is left out, or that it no longer is; what was forgotten stays so."""
+    """Record why a session is left out, or that it no longer is: then it is due again, unless it was extracted.
+
+    What was forgotten stays so.
+    """
     change(conn, _SQL["set_excluded"], {"thread_id": thread_id, "reason": reason, "forgotten": FORGOTTEN})
+    if reason is None:
+        change(conn, _SQL["forget_queued"], {"thread_id": thread_id})
 
 
 def excluded_counts(conn: sqlite3.Connection) -> dict[str, int]:
@@ -231,8 +236,7 @@ def record_queued(conn: sqlite3.Connection, thread_id: str, pair: Covered) -> No
 
 def is_queued(conn: sqlite3.Connection, thread_id: str, pair: Covered) -> bool:
     """Tell whether this state of the session is the one that was enqueued last."""
-    row = get_exact(conn, thread_id)
-    return row is not None and (row.queued_updated_at, row.queued_bytes) == (pair.updated_at, pair.record_bytes)
+    return conn.execute(_SQL["find_queued"], _pair(thread_id, pair)).fetchone() is not None
 
 
 def record_covered(conn: sqlite3.Connection, thread_id: str, pair: Covered) -> None:

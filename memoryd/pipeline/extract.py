@@ -21,7 +21,7 @@ from memoryd.errors import (
 from memoryd.ledger import facts, outputs, sessions
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import NewOutput
-from memoryd.ledger.sessions import Covered, SessionRow, UserMode
+from memoryd.ledger.sessions import SessionRow, UserMode
 from memoryd.llm.question import Answer, ModelTurn, Question, Schema, Stop, Turn, UserTurn
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
@@ -30,7 +30,7 @@ from memoryd.pipeline.discover import exclusion_of_row
 from memoryd.pipeline.eligibility import Exclusion
 from memoryd.pipeline.loading import Loaded, file_of, load
 from memoryd.pipeline.offline_extract import extract_offline
-from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome
+from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome, Skipped
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
 from memoryd.pipeline.session_facts import SessionFacts
 from memoryd.sources.items import CitationSeen, ItemKind, MemoryMode
@@ -65,7 +65,7 @@ async def extract(context: Context, lease: Lease) -> Outcome:
         raise SessionVanished(f"session {lease.job_key} is no longer known", remedy="it was forgotten while it waited")
     if reason := _excluded(context, session):
         log.info("session.excluded", reason=reason)
-        return NothingToRemember(Covered(session.updated_at, session.record_bytes), reason)
+        return Skipped(None, reason)
     model = context.extract
     tokens = input_budget(context.settings.extract.max_input_tokens, model.context_window)
     ratio = await _learned_ratio(context, model)
@@ -76,9 +76,9 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     if reason := _left_out(context, session, loaded):
         await context.ledger.write(_leave_out, session.thread_id, reason, now=context.clock.now())
         log.info("session.excluded", reason=reason)
-        return NothingToRemember(loaded.covered, reason)
+        return Skipped(None, reason)
     if loaded.evidence.human_messages == 0:
-        return NothingToRemember(loaded.covered, "no_human_message")
+        return Skipped(loaded.covered, "no_human_message")
     if model.client is None:
         reply = await in_thread(extract_offline, session=facts_of(session, loaded), items=loaded.evidence.items)
     else:
@@ -86,7 +86,7 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     context.reached("reply_received")
     await _credit(context, loaded.citations)
     if reply.is_empty:
-        return NothingToRemember(loaded.covered, "empty_reply")
+        return NothingToRemember(loaded.covered)
     return Extracted(redacted_output(context, session, loaded, reply), loaded.covered)
 
 

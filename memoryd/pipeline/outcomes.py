@@ -51,9 +51,19 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class NothingToRemember:
-    """Stage 1 found nothing: a previous row goes. `why` is `empty_reply` or `no_human_message`."""
+    """The model said so in a schema-valid empty reply: a previous row goes. No other outcome deletes a memory (I8)."""
 
     covered: Covered
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Nobody was asked, and a previous row stays; `why` is `no_human_message` or a rule that leaves sessions out.
+
+    `covered` is None where nothing was read: the session is due again once the rule is lifted.
+    """
+
+    covered: Covered | None
     why: str
 
 
@@ -84,7 +94,7 @@ class Failed:
     message: str
 
 
-Outcome = Extracted | NothingToRemember | Consolidated | Deferred | Failed
+Outcome = Extracted | NothingToRemember | Skipped | Consolidated | Deferred | Failed
 
 
 def outcome_of_error(error: MemorydError, *, now: float, retry_base: float, retry_cap: float) -> Deferred | Failed:

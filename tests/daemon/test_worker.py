@@ -15,7 +15,7 @@ from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import GLOBAL_KEY, JobKind, Outcome, Status
 from memoryd.pipeline import outcomes
 from memoryd.pipeline.context import Context
-from memoryd.pipeline.outcomes import Consolidated, Deferred, Extracted, Failed, NothingToRemember
+from memoryd.pipeline.outcomes import Consolidated, Deferred, Extracted, Failed, NothingToRemember, Skipped
 from tests.ledger.factories import OTHER, THREAD, an_output, enqueue, enqueue_global
 from tests.support.clock import FakeClock
 from tests.support.house import a_house, settings_in
@@ -114,12 +114,27 @@ async def test_nothing_to_remember_is_done_and_takes_an_earlier_memory_away(tmp_
     async with a_house(settings_in(tmp_path), clock) as context:
         await context.ledger.write(outputs.store, an_output(), now=clock.now())
 
-        done = await run_with(context, NothingToRemember(COVERED, "empty_reply"))
+        done = await run_with(context, NothingToRemember(COVERED))
 
         assert (done.ending, done.reason) == (Ending.NOTHING, "empty_reply")
         assert (await the_run(context)).outcome is Outcome.NOTHING
         assert await context.ledger.read(outputs.get, THREAD) is None
         assert (await the_job(context, JobKind.CONSOLIDATE, GLOBAL_KEY)).status is Status.PENDING
+
+
+@pytest.mark.parametrize("covered", [COVERED, None])
+async def test_a_job_that_asked_nobody_takes_no_memory_away(
+    tmp_path: Path, clock: FakeClock, covered: Covered | None
+) -> None:
+    """I8: only a schema-valid empty reply does."""
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await context.ledger.write(outputs.store, an_output(), now=clock.now())
+
+        done = await run_with(context, Skipped(covered, "no_human_message"))
+
+        assert (done.ending, done.reason) == (Ending.NOTHING, "no_human_message")
+        assert await context.ledger.read(outputs.get, THREAD) is not None
+        assert await context.ledger.read(jobs.find, JobKind.CONSOLIDATE, GLOBAL_KEY) is None
 
 
 async def test_a_deferred_job_waits_with_its_reason_and_keeps_its_attempts(tmp_path: Path, clock: FakeClock) -> None:

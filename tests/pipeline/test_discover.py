@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from memoryd.daemon.worker import Worker
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.ledger import jobs, sessions
 from memoryd.ledger.sessions import UserMode
 from memoryd.ledger.states import JobKind
 from memoryd.pipeline.context import Agent, Context
 from memoryd.pipeline.discover import Discovery, reasons_of_waiting
+from memoryd.pipeline.extract import extract
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.items import SessionFile, SessionHead, SessionTail
 from tests.support.clock import FakeClock
@@ -101,6 +103,22 @@ async def test_settings_that_changed_between_two_starts_judge_known_sessions_ane
     async with a_house(settings_in(tmp_path, sources__include_noninteractive=True), clock) as context:
         report = await Discovery(context).run_once()
         assert (report.excluded, report.enqueued, report.opened) == (Counter(), 1, 0)
+
+
+async def test_a_session_that_was_left_out_while_its_job_waited_is_due_again_when_the_rule_is_lifted(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    a_rollout(tmp_path / "codex", now=clock.now(), cwd="/src/secret")
+    async with a_house(settings_in(tmp_path), clock) as context:
+        assert (await Discovery(context).run_once()).enqueued == 1
+    async with a_house(settings_in(tmp_path, sources__exclude_cwd=["/src/secret"]), clock) as context:
+        assert (await Discovery(context).run_once()).excluded == Counter(excluded_cwd=1)
+        done = await Worker(context, kind=JobKind.STAGE1, run=extract, worker_id="test").run_once()
+        assert done is not None
+        assert done.reason == "excluded_cwd"
+
+    async with a_house(settings_in(tmp_path), clock) as context:
+        assert (await Discovery(context).run_once()).enqueued == 1
 
 
 async def test_a_file_that_cannot_be_read_is_counted_and_not_opened_again_until_it_changes(

@@ -24,7 +24,7 @@ from memoryd.llm.question import Answer, Question, Stop, Usage, UserTurn
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery
 from memoryd.pipeline.extract import extract, input_budget
-from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome
+from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome, Skipped
 from tests.ledger.factories import an_output
 from tests.support.clock import FakeClock
 from tests.support.house import Answering, a_house, settings_in
@@ -120,7 +120,6 @@ async def test_a_valid_empty_reply_is_nothing_to_remember(tmp_path: Path, clock:
     async with a_stage(tmp_path, clock, one_after_another(EMPTY)) as (_context, run):
         outcome = await run()
     assert isinstance(outcome, NothingToRemember)
-    assert outcome.why == "empty_reply"
 
 
 @pytest.mark.parametrize(
@@ -265,7 +264,7 @@ async def test_memory_switched_off_in_the_last_record_sends_nothing(tmp_path: Pa
 
         outcome = await run()
 
-        assert isinstance(outcome, NothingToRemember)
+        assert isinstance(outcome, Skipped)
         assert outcome.why == "memory_disabled"
         assert await context.ledger.read(sessions.excluded_counts) == {"memory_disabled": 1}
     assert client.asked == []
@@ -287,7 +286,7 @@ async def test_a_session_that_the_person_or_the_settings_left_out_while_it_waite
     async with a_stage(tmp_path, clock, client) as (context, run):
         await context.ledger.write(sessions.set_user_mode, THREAD, UserMode.DISABLED)
         outcome = await run()
-    assert isinstance(outcome, NothingToRemember)
+    assert isinstance(outcome, Skipped)
     assert (outcome.why, client.asked) == ("memory_disabled", [])
 
 
@@ -296,7 +295,7 @@ async def test_a_forgotten_session_is_not_sent(tmp_path: Path, clock: FakeClock)
     async with a_stage(tmp_path, clock, client) as (context, run):
         await context.ledger.write(sessions.set_excluded, THREAD, sessions.FORGOTTEN)
         outcome = await run()
-    assert isinstance(outcome, NothingToRemember)
+    assert isinstance(outcome, Skipped)
     assert (outcome.why, client.asked) == ("forgotten", [])
 
 
@@ -312,7 +311,7 @@ async def test_external_context_pollutes_a_session_only_where_the_guard_is_on(
     async with a_stage(tmp_path, clock, client, {"extra": [SEARCHED]}, **settings) as (context, run):
         outcome = await run()
 
-        assert isinstance(outcome, NothingToRemember if guard else Extracted)
+        assert isinstance(outcome, Skipped if guard else Extracted)
         assert len(client.asked) == (0 if guard else 1)
         again = await Discovery(context).run_once()
         assert dict(again.excluded) == ({"polluted": 1} if guard else {})
@@ -326,7 +325,7 @@ async def test_a_session_that_the_agent_calls_polluted_is_not_sent(tmp_path: Pat
         with Path(row.path).open("a") as file:
             file.write(json.dumps({"timestamp": "2023-11-14T22:13:20.000Z", **polluted}) + "\n")
         outcome = await run()
-    assert isinstance(outcome, NothingToRemember)
+    assert isinstance(outcome, Skipped)
     assert (outcome.why, client.asked) == ("polluted", [])
 
 
@@ -337,7 +336,7 @@ async def test_without_a_human_message_nobody_is_asked(tmp_path: Path, clock: Fa
         run,
     ):
         outcome = await run()
-    assert isinstance(outcome, NothingToRemember)
+    assert isinstance(outcome, Skipped)
     assert (outcome.why, client.asked) == ("no_human_message", [])
 
 

@@ -83,6 +83,10 @@ SELECT * FROM sessions ORDER BY updated_at DESC, thread_id LIMIT :limit;
 UPDATE sessions SET excluded = :reason
 WHERE thread_id = :thread_id AND excluded IS NOT :forgotten;
 
+-- name: forget_queued
+-- A rule that was lifted leaves the session due again, unless it was extracted as it is.
+UPDATE sessions SET queued_updated_at = NULL, queued_bytes = NULL WHERE thread_id = :thread_id;
+
 -- name: count_excluded
 -- From the partial index.
 SELECT excluded, count(*) FROM sessions WHERE excluded IS NOT NULL GROUP BY excluded;
@@ -106,6 +110,11 @@ UPDATE sessions SET stem = coalesce(stem, :stem) WHERE thread_id = :thread_id RE
 -- name: record_queued
 -- The pair that the job's present watermark stands for.
 UPDATE sessions SET queued_updated_at = :updated_at, queued_bytes = :record_bytes WHERE thread_id = :thread_id;
+
+-- name: find_queued
+-- Is this the state that was enqueued last?
+SELECT 1 FROM sessions
+WHERE thread_id = :thread_id AND queued_updated_at = :updated_at AND queued_bytes = :record_bytes;
 
 -- name: record_covered
 -- When the pair is also what is known of the file, an older enqueued pair is forgotten: the file may return to it.
