@@ -1,9 +1,27 @@
 """Time as a value that can be handed in: the only module that asks the system what time it is."""
 
 import asyncio
+import os
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from pathlib import Path
+from typing import Final, Protocol
+
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Uptime:
+    """How long the machine has been up, as nobody can set it: comparable within one `boot`, another run has another.
+
+    `counts_sleep` says whether suspended time is in `seconds`; where the system does not tell (macOS), `boot` is this
+    process alone and its seconds are monotonic ones.
+    """
+
+    boot: str
+    seconds: float
+    counts_sleep: bool
 
 
 class Clock(Protocol):
@@ -15,6 +33,10 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Return seconds that never go back; the zero is arbitrary."""
+        ...
+
+    def uptime(self) -> Uptime:
+        """Return the time since the machine was started."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -33,9 +55,25 @@ class SystemClock:
         """Return seconds that never go back."""
         return time.monotonic()
 
+    def uptime(self) -> Uptime:
+        """Return the time since the machine was started, its sleep included where the kernel counts that (Linux)."""
+        return uptime()
+
     async def sleep(self, seconds: float) -> None:
         """Wait `seconds`; values that are not finite or negative are a programming error."""
         await asyncio.sleep(max(0.0, seconds))
+
+
+def uptime(source: Path = BOOT_ID) -> Uptime:
+    """Read the clock that runs from boot on; monotonic time of this process alone where there is none."""
+    try:
+        boot = source.read_text(encoding="ascii").strip()
+        return Uptime(boot, time.clock_gettime(time.CLOCK_BOOTTIME), counts_sleep=True)
+    except (OSError, AttributeError):
+        return Uptime(_PROCESS, time.monotonic(), counts_sleep=False)
+
+
+_PROCESS: Final = f"process-{os.urandom(8).hex()}"
 
 
 def rfc3339(instant: float) -> str:

@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 
-from memoryd.clock import SystemClock, rfc3339, utc_day
+from memoryd.clock import SystemClock, rfc3339, uptime, utc_day
 from tests.support.clock import FakeClock
 
 
@@ -102,3 +103,26 @@ async def test_a_jump_moves_the_wall_clock_alone(clock: FakeClock) -> None:
     start = clock.now()
     clock.jump(-3600)
     assert (clock.now() - start, clock.monotonic()) == (-3600, 0)
+
+
+def test_the_system_counts_the_time_since_boot_and_says_which_boot_it_was() -> None:
+    first, second = SystemClock().uptime(), SystemClock().uptime()
+    assert first.boot == second.boot
+    assert second.seconds >= first.seconds >= 0
+
+
+def test_where_the_kernel_names_no_boot_a_process_is_comparable_with_itself_alone(tmp_path: Path) -> None:
+    first, second = uptime(tmp_path / "none"), uptime(tmp_path / "none")
+    assert first.boot == second.boot
+    assert first.boot.startswith("process-")
+    assert not first.counts_sleep
+
+
+async def test_the_fake_clock_sleeps_and_boots_as_a_machine_does(clock: FakeClock) -> None:
+    start = clock.now()
+    await clock.advance(10)
+    clock.suspend(100)
+    assert (clock.now() - start, clock.monotonic(), clock.uptime().seconds) == (110, 10, 110)
+    before = clock.uptime()
+    clock.reboot()
+    assert (clock.uptime().seconds, clock.uptime().boot == before.boot) == (0, False)

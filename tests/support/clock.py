@@ -5,6 +5,8 @@ import heapq
 import itertools
 import math
 
+from memoryd.clock import Uptime
+
 
 class FakeClock:
     """A Clock whose time passes only in `advance`.
@@ -17,6 +19,8 @@ class FakeClock:
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._wall = start
         self._monotonic = 0.0
+        self._asleep = 0.0
+        self._boots = 1
         self._order = itertools.count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         self._changed = asyncio.Event()
@@ -26,6 +30,9 @@ class FakeClock:
 
     def monotonic(self) -> float:
         return self._monotonic
+
+    def uptime(self) -> Uptime:
+        return Uptime(f"boot-{self._boots}", self._monotonic + self._asleep, counts_sleep=True)
 
     async def sleep(self, seconds: float) -> None:
         if not math.isfinite(seconds):
@@ -80,6 +87,16 @@ class FakeClock:
     def jump(self, seconds: float) -> None:
         """Move the wall clock alone, as an administrator or a resumed laptop does; nobody is woken."""
         self._wall += seconds
+
+    def suspend(self, seconds: float) -> None:
+        """Let the machine sleep: wall time and the time since boot go on, monotonic time does not."""
+        self._wall += seconds
+        self._asleep += seconds
+
+    def reboot(self) -> None:
+        """Start the machine again: the time since boot begins anew. What sleeps here goes on sleeping."""
+        self._boots += 1
+        self._asleep = -self._monotonic
 
     def _move_to(self, monotonic: float) -> None:
         self._wall += monotonic - self._monotonic

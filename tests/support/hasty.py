@@ -3,6 +3,8 @@
 import asyncio
 import time
 
+from memoryd.clock import Uptime
+
 
 class HastyClock:
     """A Clock whose seconds are `speed` times shorter than real ones."""
@@ -17,6 +19,9 @@ class HastyClock:
 
     def monotonic(self) -> float:
         return (time.monotonic() - self._monotonic) * self._speed
+
+    def uptime(self) -> Uptime:
+        return Uptime("boot", self.monotonic(), counts_sleep=True)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds / self._speed)
