@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from memoryd.daemon.house import is_ours, worker_name
@@ -16,7 +16,9 @@ from memoryd.pipeline.extract import extract
 from memoryd.pipeline.retain import retain
 
 IMPATIENT = ("debounce", "min_interval")
-"""The waits that `sync --now` ignores; every other wait has a reason that haste does not cure."""
+"""The waits that `sync --now` ignores by its very meaning."""
+CURED = ("key_refused", "model_unknown", "misconfigured", "git_missing", "disk_full", "provider_unreachable")
+"""Waits for something that a person may just have put right: whoever says --now has a new try, at one request each."""
 ABANDONED = "abandoned"
 """Jobs whose holder died without a word: they are taken over when their lease runs out."""
 
@@ -83,9 +85,11 @@ async def run_pass(
     progress(Step("discover", 0, 0))
     report.scan = await discovery.run_once(ignore_idle=now, backfill=backfill, only=thread)
     progress(Step("discover", report.scan.seen, report.scan.seen))
+    if now:
+        await _expedite(context, CURED)
     await _extract_all(context, report, report.scan.only, progress)
     if now:
-        await context.ledger.write(jobs.expedite, kind=JobKind.CONSOLIDATE, reasons=IMPATIENT, now=context.clock.now())
+        await _expedite(context, IMPATIENT)
     await _consolidate(context, report, progress)
     await retain(context)
     when = await discovery.window(ignore_idle=now, backfill=backfill)
@@ -97,6 +101,11 @@ async def run_pass(
     report.consolidates_at = next((row.ready_at for row in held_back if row.wait_reason in IMPATIENT), None)
     report.dead = len(await context.ledger.read(jobs.list_jobs, status=Status.ERROR))
     return report
+
+
+async def _expedite(context: Context, reasons: Sequence[str]) -> None:
+    for kind in JobKind:
+        await context.ledger.write(jobs.expedite, kind=kind, reasons=reasons, now=context.clock.now())
 
 
 def as_json(report: PassReport) -> dict[str, object]:

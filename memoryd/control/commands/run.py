@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import signal
+from contextlib import suppress
 
 from memoryd import config
 from memoryd.clock import SystemClock
@@ -12,6 +13,7 @@ from memoryd.daemon import house, lock
 from memoryd.daemon.house import DAEMON, open_house
 from memoryd.daemon.notify import notify
 from memoryd.daemon.supervisor import Supervisor
+from memoryd.daemon.wakeup import within
 from memoryd.errors import LedgerBusy
 from memoryd.workspace.layout import Home
 
@@ -38,16 +40,11 @@ def run(args: argparse.Namespace) -> int:
 async def _run(settings: Settings) -> int:
     clock, environ = SystemClock(), config.environ()
     address = config.notify_socket(environ)
-    while True:
+    stop = _Stop()
+    while not stop.asked.is_set():
         try:
             async with open_house(settings, clock=clock, environ=environ, role=DAEMON) as context:
-                supervisor = Supervisor(context, notify_address=address)
-                task = asyncio.create_task(supervisor.run(), name="supervisor")
-                _stop_on_signals(supervisor, task)
-                try:
-                    await task
-                except asyncio.CancelledError:
-                    return 0
+                await stop.when_asked(Supervisor(context, notify_address=address))
                 return 0
         except LedgerBusy:
             who = lock.holder(Home(settings.home).lock_file)
@@ -57,20 +54,36 @@ async def _run(settings: Settings) -> int:
                 print(f"memoryd is already running (pid {who.pid}); nothing to do")
                 return 0
             notify(address, "READY=1", f"STATUS=waiting for pid {who.pid}")
-            await clock.sleep(WAIT_SECONDS)
+            with suppress(TimeoutError):
+                await within(clock, WAIT_SECONDS, stop.asked.wait())
+    return 0
 
 
-def _stop_on_signals(supervisor: Supervisor, task: asyncio.Task[None]) -> None:
-    """SIGTERM, SIGINT or SIGHUP: drain; a second one: at once."""
-    asked = False
+class _Stop:
+    """SIGTERM, SIGINT or SIGHUP as a wish to stop: the first one drains, a second one ends at once."""
 
-    def stop() -> None:
-        nonlocal asked
-        if asked:
-            task.cancel()
-        asked = True
-        supervisor.stop()
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self._at_once = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._ask)
 
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, stop)
+    async def when_asked(self, supervisor: Supervisor) -> None:
+        """Run the supervisor until it is asked to stop, and then until it has."""
+        running = asyncio.create_task(supervisor.run(), name="supervisor")
+        drain = asyncio.create_task(self.asked.wait(), name="drain")
+        hurry = asyncio.create_task(self._at_once.wait(), name="hurry")
+        try:
+            await asyncio.wait({running, drain}, return_when=asyncio.FIRST_COMPLETED)
+            supervisor.stop()
+            await asyncio.wait({running, hurry}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (drain, hurry, running):
+                task.cancel()
+            await asyncio.wait({running})
+        if not running.cancelled():
+            running.result()
+
+    def _ask(self) -> None:
+        (self._at_once if self.asked.is_set() else self.asked).set()

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -54,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _passed(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     with progress_reporter() as progress:
-        return asyncio.run(_sync(settings, args, progress))
+        try:
+            return asyncio.run(_sync(settings, args, progress))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
 
 
 def _agrees_to_history(result: Mapping[str, object]) -> bool:
@@ -97,6 +101,10 @@ def summary_lines(result: Mapping[str, object]) -> list[str]:
 
 
 async def _sync(settings: Settings, args: argparse.Namespace, progress: Progress) -> dict[str, object]:
+    task = asyncio.current_task()
+    assert task is not None
+    # As ^C does: what is in hand is given back, and the stores are closed.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
         async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="sync") as context:
             report = await run_pass(
