@@ -56,6 +56,24 @@ async def test_rearming_puts_a_tick_back_on_time_after_the_clock_was_set_back() 
         ticker.stop()
 
 
+async def test_years_of_missed_ticks_are_made_good_by_one_without_counting_them() -> None:
+    ticks: list[int] = []
+    ticked = asyncio.Event()
+
+    def tick() -> None:
+        ticks.append(1)
+        ticked.set()
+
+    long_ago = FakeClock(start=SystemClock().now() - 30 * 365 * 86_400.0)
+    ticker = Ticker({"scan": (1.0, tick)})
+    ticker.start(long_ago)
+    try:
+        await _until(ticked)
+        assert len(ticks) == 1
+    finally:
+        ticker.stop()
+
+
 async def test_stopping_twice_is_harmless() -> None:
     ticker = Ticker({})
     ticker.start(SystemClock())
