@@ -16,7 +16,14 @@ from structlog.typing import Processor
 from memoryd.redact import Redactor
 
 SCHEMA = 1
-TALKATIVE = ("httpx", "httpcore", "apscheduler", "watchfiles", "asyncio")  # httpx logs whole addresses at info
+TALKATIVE = (
+    "httpx",
+    "httpcore",
+    "apscheduler",
+    "watchfiles",
+    "asyncio",
+    "aiosqlite",
+)  # httpx logs whole addresses at info
 FIRST = ("schema", "at", "level", "event")
 Level = Literal["debug", "info", "warning", "error"]
 

@@ -145,7 +145,7 @@ def test_records_of_libraries_take_the_same_way_out() -> None:
     assert (line["schema"], line["level"], line["event"]) == (1, "info", "counted 3")
 
 
-@pytest.mark.parametrize("name", ["httpx", "httpcore", "apscheduler", "apscheduler.scheduler"])
+@pytest.mark.parametrize("name", ["httpx", "httpcore", "apscheduler", "apscheduler.scheduler", "aiosqlite"])
 def test_talkative_libraries_are_heard_from_warning_on(name: str) -> None:
     out = io.StringIO()
     logs.configure("json", "debug", out)
