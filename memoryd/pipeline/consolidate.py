@@ -122,9 +122,23 @@ async def _gather(context: Context, lease: Lease) -> Evidence:
         max_raw_memories=settings.max_raw_memories,
         max_unused=settings.max_unused,
     )
+    selected = [_cleaned(context, row) for row in selected]
     before = await context.ledger.read(outputs.previously_selected)
     removed = frozenset(row.thread_id for row in before) - {row.thread_id for row in selected}
     return await in_thread(_stage, context, lease.token, selected, removed, now)
+
+
+def _cleaned(context: Context, row: SelectedOutput) -> SelectedOutput:
+    """Redact once more what goes into the folder: the patterns may be newer than the row, and match its file's path."""
+    clean = context.redactor.clean
+    return replace(
+        row,
+        raw_memory=clean(row.raw_memory),
+        rollout_summary=clean(row.rollout_summary),
+        cwd=clean(row.cwd or "") or None,
+        git_branch=clean(row.git_branch or "") or None,
+        rollout_path=clean(row.rollout_path or "") or None,
+    )
 
 
 def _stage(

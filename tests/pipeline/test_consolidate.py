@@ -56,6 +56,10 @@ def _store(conn: Connection, sighting: Sighting, output: NewOutput, now: float) 
     jobs.enqueue_consolidation(conn, now=now, timing=NOW_TIMING, max_attempts=3, reason="session")
 
 
+def _move(conn: Connection, thread: str, path: str) -> None:
+    conn.execute("UPDATE sessions SET path = ? WHERE thread_id = ?", (path, thread))
+
+
 def a_consolidator(context: Context) -> Worker:
     return Worker(
         context, kind=JobKind.CONSOLIDATE, run=consolidate, publish=publish_decided, max_running=1, worker_id="test"
@@ -543,6 +547,23 @@ async def test_a_third_session_joins_without_touching_the_others_names(tmp_path:
         await run(context)
         after = {path.name for path in (context.home.memories / "rollout_summaries").iterdir()}
     assert before < after
+
+
+async def test_a_pattern_that_is_newer_than_a_memory_or_matches_its_path_is_no_reason_to_reject(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """I6: a person's own name in the path of every session must not end consolidation for good."""
+    async with a_house(settings_in(tmp_path, privacy__patterns=["alice", "Makefile"]), clock) as context:
+        await remember(context, FIRST, "Always use tabs in the Makefile", cwd="/home/alice/shop")
+        path = "/home/alice/.codex/sessions/rollout.jsonl"
+        await context.ledger.write(_move, FIRST, path)
+
+        done = await run(context)
+
+        assert done.ending is Ending.PUBLISHED, done
+        for file in (context.home.memories).rglob("*.md"):
+            assert "alice" not in file.read_text()
+            assert "Makefile" not in file.read_text()
 
 
 async def test_what_was_written_without_a_model_is_judged_as_well(tmp_path: Path, clock: FakeClock) -> None:
