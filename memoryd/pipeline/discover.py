@@ -8,7 +8,7 @@ any number of sessions read no session file at all (I13), and a touched file cos
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from sqlite3 import Connection
 
 from memoryd import logs
@@ -260,10 +260,11 @@ def presentable(head: SessionHead, redactor: Redactor) -> SessionHead:
     def name(text: str | None) -> str | None:
         return redactor.clean(on_one_line(text)) or None if text else None
 
+    cwd = name(head.cwd)
+    if cwd and not (PurePosixPath(cwd).is_absolute() or PureWindowsPath(cwd).is_absolute()):
+        cwd = None  # no directory that anybody could be in
     parent = None if redactor.contains_secret(head.parent_id or "") else head.parent_id
-    return replace(
-        head, parent_id=parent, cwd=name(head.cwd), git_branch=name(head.git_branch), originator=name(head.originator)
-    )
+    return replace(head, parent_id=parent, cwd=cwd, git_branch=name(head.git_branch), originator=name(head.originator))
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,3 +306,20 @@ async def test_a_session_whose_id_holds_a_secret_is_left_out(tmp_path: Path, clo
 
     assert report.excluded == {"unreadable": 1}
     assert row.parent_id is None
+
+
+@pytest.mark.parametrize(
+    ("named", "kept"),
+    [("Older Memory Topics", None), ("..", None), ("", None), ("/srv/é", "/srv/é"), ("C:\\Users\\x", "C:\\Users\\x")],
+)
+async def test_only_an_absolute_path_is_a_directory(
+    tmp_path: Path, clock: FakeClock, named: str, kept: str | None
+) -> None:
+    """A relative one could pose as a heading of the memory."""
+    a_rollout(tmp_path / "codex", now=clock.now(), cwd=named)
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await Discovery(context).run_once()
+
+        (row,) = await context.ledger.read(sessions.list_sessions)
+
+    assert row.cwd == kept
