@@ -159,3 +159,33 @@ def test_sync_beside_the_daemon_is_answered_by_it(place: Place, server: ModelSer
         status = place.status()
         assert (status["running"], status["pid"]) == (True, daemon.pid)
     assert_accepted(place, sessions=1)
+
+
+def test_sigterm_ends_a_sync_as_an_interrupt_does_and_gives_its_job_back(place: Place, server: ModelServer) -> None:
+    """I1: what is in hand is released, not left to be taken back later."""
+    place.codex.mkdir()
+    place.configure(base_url=server.base_url, limits__backfill="recent", discover__min_idle="0s")
+    a_session_of_now(place.codex, "Prefer small pull requests, please.")
+    server.reply_with(Hang())
+    with place.start(*place.words("sync", "--now")) as sync:
+        server.wait_for(1)
+        assert sync.terminate() == 130
+
+    assert place.query("SELECT status, retry_remaining, ownership_token FROM jobs") == [("pending", 3, None)]
+    assert place.query("SELECT outcome FROM attempts") == [("released",)]
+
+
+def test_a_daemon_that_waits_for_a_command_takes_over_when_it_ends_and_stops_when_asked(
+    place: Place, server: ModelServer
+) -> None:
+    place.codex.mkdir()
+    place.configure(base_url=server.base_url, limits__backfill="recent", discover__min_idle="0s")
+    a_session_of_now(place.codex, "Prefer small pull requests, please.")
+    server.reply_with(Hang())
+    with systemd_listens(place) as told, place.start(*place.words("sync", "--now")) as sync:
+        server.wait_for(1)
+        with place.start(*place.words("run")) as waiting:
+            assert f"waiting for pid {sync.pid}" in told()
+            assert waiting.terminate() == 0
+        assert sync.is_running
+        assert sync.terminate() == 130
