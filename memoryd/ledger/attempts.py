@@ -1,7 +1,7 @@
 """One row per run of a job: who ran it, how it ended, what it cost."""
 
 import sqlite3
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from memoryd.ledger import queries
 from memoryd.ledger.rows import change, fetch_all
@@ -65,7 +65,8 @@ class Beginning:
 
 def begin(conn: sqlite3.Connection, beginning: Beginning) -> None:
     """Record that a job runs."""
-    change(conn, _SQL["insert_attempt"], asdict(beginning))
+    parameters = {name: getattr(beginning, name) for name in Beginning.__slots__}
+    change(conn, _SQL["insert_attempt"], parameters)
 
 
 def end(conn: sqlite3.Connection, attempt_id: int | None, ending: Ending, *, now: float) -> None:

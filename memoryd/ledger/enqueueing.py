@@ -6,9 +6,8 @@ from collections.abc import Collection
 
 from memoryd.errors import StorageError
 from memoryd.ledger import policy, queries, sessions
-from memoryd.ledger.overview import JobRow, find, make_job
+from memoryd.ledger.overview import JobRow, fetch_job, fetch_jobs, find
 from memoryd.ledger.policy import ConsolidateTiming
-from memoryd.ledger.rows import fetch_all, fetch_one
 from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
 
 _SQL = queries.load("jobs")
@@ -89,7 +88,7 @@ def expedite(conn: sqlite3.Connection, *, kind: JobKind, reasons: Collection[str
         "now": now,
         "ready_at": policy.at_once(now),
     }
-    return len(fetch_all(conn, _SQL["expedite_jobs"], parameters, make_job))
+    return len(fetch_jobs(conn, _SQL["expedite_jobs"], parameters))
 
 
 def mend_waits(conn: sqlite3.Connection, *, kind: JobKind, now: float) -> int:
@@ -98,35 +97,40 @@ def mend_waits(conn: sqlite3.Connection, *, kind: JobKind, now: float) -> int:
     For the start and for whoever notices the clock's jump; steps of up to CLOCK_SLACK seconds only delay.
     """
     parameters = {"kind": kind, "now": now, "ready_at": policy.at_once(now), "begun_after": now + CLOCK_SLACK}
-    return len(fetch_all(conn, _SQL["mend_waits"], parameters, make_job))
+    return len(fetch_jobs(conn, _SQL["mend_waits"], parameters))
 
 
 def retry(conn: sqlite3.Connection, *, kind: JobKind, job_key: str, now: float, max_attempts: int) -> bool:
     """Let a job that is dead or waits be tried now with full attempts; False when there is no such job."""
     parameters = _revival(kind, now, max_attempts) | {"job_key": job_key}
-    return fetch_one(conn, _SQL["revive_job"], parameters, make_job) is not None
+    return fetch_job(conn, _SQL["revive_job"], parameters) is not None
 
 
 def retry_all_dead(conn: sqlite3.Connection, *, kind: JobKind, now: float, max_attempts: int) -> int:
     """Let every dead job of the kind be tried now with full attempts; the answer is their number."""
-    return len(fetch_all(conn, _SQL["revive_dead_jobs"], _revival(kind, now, max_attempts), make_job))
+    return len(fetch_jobs(conn, _SQL["revive_dead_jobs"], _revival(kind, now, max_attempts)))
 
 
 def request_cancel(conn: sqlite3.Connection, *, kind: JobKind, job_key: str) -> bool:
     """Ask the holder to stop, which it hears at its next heartbeat; False when nobody holds the job."""
-    return fetch_one(conn, _SQL["request_cancel"], {"kind": kind, "job_key": job_key}, make_job) is not None
+    return fetch_job(conn, _SQL["request_cancel"], {"kind": kind, "job_key": job_key}) is not None
 
 
 def _apply(conn: sqlite3.Connection, job: JobRow | None, parameters: dict[str, object]) -> JobRow:
-    if job is None:
-        statement = "insert_job"
-    elif job.status is Status.RUNNING:
-        statement = "raise_watermark"
-    else:
-        statement = "reopen_job"
-    row = fetch_one(conn, _SQL[statement], parameters, make_job)
+    row = fetch_job(conn, _SQL[_statement_for(job, parameters)], parameters)
     assert row is not None  # read in the same transaction
     return row
+
+
+def _statement_for(job: JobRow | None, parameters: dict[str, object]) -> str:
+    if job is None:
+        return "insert_job"
+    if job.status is Status.RUNNING:
+        return "raise_watermark"
+    wait = (parameters["ready_at"], parameters["retry_at"], parameters["reason"])
+    if job.status is Status.PENDING and wait == (job.ready_at, job.retry_at, job.wait_reason):
+        return "raise_waiting"
+    return "reopen_job"
 
 
 def _larger(job: JobRow | None, watermark: int, *, given: bool) -> int:

@@ -20,6 +20,7 @@ _PRAGMAS = (
     "synchronous",
     "fullfsync",
     "journal_size_limit",
+    "wal_autocheckpoint",
 )
 
 

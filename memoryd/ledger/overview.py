@@ -1,10 +1,11 @@
 """Reading the jobs table: what is due next, what waits and why, what runs, what is dead."""
 
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from memoryd.ledger import attempts, queries
-from memoryd.ledger.rows import fetch_all, fetch_one
+from memoryd.ledger.rows import Parameters, fetch_in_order
 from memoryd.ledger.states import JobKind, Status
 
 _SQL = queries.load("jobs")
@@ -40,6 +41,9 @@ class JobRow:
     fingerprint: str | None
 
 
+_CANCEL_REQUESTED = [field.name for field in fields(JobRow)].index("cancel_requested") - 3
+
+
 @dataclass(frozen=True, slots=True)
 class JobDetail:
     """One job with its runs, newest first."""
@@ -48,14 +52,26 @@ class JobDetail:
     attempts: tuple[attempts.AttemptRow, ...]
 
 
-def make_job(*, status: str, cancel_requested: int, **columns: object) -> JobRow:
-    """Build a JobRow from SQLite's columns."""
-    return JobRow(status=Status(status), cancel_requested=bool(cancel_requested), **columns)  # type: ignore[arg-type]  # columns of SELECT *
+def fetch_jobs(conn: sqlite3.Connection, sql: str, parameters: Parameters) -> list[JobRow]:
+    """Run a statement that gives whole rows of `jobs`, whose columns stand in the order of JobRow's fields."""
+    return fetch_in_order(conn, sql, parameters, _make_job)
+
+
+def fetch_job(conn: sqlite3.Connection, sql: str, parameters: Parameters) -> JobRow | None:
+    """Run a statement that gives at most one row of `jobs`."""
+    found = fetch_jobs(conn, sql, parameters)
+    return found[0] if found else None
+
+
+def _make_job(row: tuple[Any, ...]) -> JobRow:
+    kind, job_key, status, *columns = row
+    columns[_CANCEL_REQUESTED] = bool(columns[_CANCEL_REQUESTED])
+    return JobRow(kind, job_key, Status(status), *columns)
 
 
 def find(conn: sqlite3.Connection, kind: str, job_key: str) -> JobRow | None:
     """Return one job."""
-    return fetch_one(conn, _SQL["find_job"], {"kind": kind, "job_key": job_key}, make_job)
+    return fetch_job(conn, _SQL["find_job"], {"kind": kind, "job_key": job_key})
 
 
 def next_ready_at(conn: sqlite3.Connection, kind: JobKind) -> float | None:
@@ -90,19 +106,19 @@ def counts(conn: sqlite3.Connection) -> dict[JobKind, dict[Status, int]]:
 
 def waiting(conn: sqlite3.Connection, now: float, *, limit: int = 1000) -> list[JobRow]:
     """Return pending jobs that wait for a time after `now`, soonest first; each has its wait_reason."""
-    return fetch_all(conn, _SQL["list_waiting"], {"now": now, "limit": limit}, make_job)
+    return fetch_jobs(conn, _SQL["list_waiting"], {"now": now, "limit": limit})
 
 
 def running(conn: sqlite3.Connection) -> list[JobRow]:
     """Return leased jobs, oldest first."""
-    return fetch_all(conn, _SQL["list_running"], {}, make_job)
+    return fetch_jobs(conn, _SQL["list_running"], {})
 
 
 def list_jobs(
     conn: sqlite3.Connection, *, kind: JobKind | None = None, status: Status | None = None, limit: int = 1000
 ) -> list[JobRow]:
     """Return jobs of a kind and status (None: any), what needs attention first."""
-    return fetch_all(conn, _SQL["list_jobs"], {"kind": kind, "status": status, "limit": limit}, make_job)
+    return fetch_jobs(conn, _SQL["list_jobs"], {"kind": kind, "status": status, "limit": limit})
 
 
 def show(conn: sqlite3.Connection, kind: JobKind, job_key: str) -> JobDetail | None:

@@ -66,6 +66,7 @@ MOVES: dict[str, Move] = {
     "insert_job": _move((), (_P,)),
     "reopen_job": _move((_P, _D, _E), (_P,)),
     "raise_watermark": _move((_R,), (_R,)),
+    "raise_waiting": _move((_P,), (_P,)),
     "claim_job": _move((_P,), (_R,)),
     "record_crash": _move((_R,), (_P,)),
     "renew_lease": _move((_R,), (_R,)),

@@ -47,7 +47,16 @@ def what_concerns_one_row_finds_it_by_its_key(conn: sqlite3.Connection) -> None:
     """Token and epoch alone would name the row too, after a walk through all rows of the kind."""
     for name in ("find_job", "record_crash", "renew_lease", "find_held", "request_cancel", "mark_fingerprint"):
         assert "(kind=? AND job_key=?)" in _plan(conn, "jobs", name), name
-    for name in ("complete_job", "defer_job", "fail_job", "release_job", "reopen_job", "raise_watermark", "revive_job"):
+    for name in (
+        "complete_job",
+        "defer_job",
+        "fail_job",
+        "release_job",
+        "reopen_job",
+        "raise_watermark",
+        "revive_job",
+        "raise_waiting",
+    ):
         assert "(kind=? AND job_key=?)" in _plan(conn, "jobs", name), name
 
 
@@ -222,6 +231,15 @@ def a_forgotten_session_stays_forgotten_and_others_are_left_alone(conn: sqlite3.
 
     assert (lifted.excluded, lifted.polluted_at, _session(conn, "a").user_mode) == (None, None, None)
     assert _session(conn, "a").polluted_at is None
+
+
+def a_rule_that_is_lifted_leaves_the_session_due_again(conn: sqlite3.Connection) -> None:
+    enqueue(conn, "a")
+    sessions.set_excluded(conn, "a", "subagent")
+    assert _session(conn, "a").queued_bytes == 50
+    sessions.set_excluded(conn, "a", None)
+
+    assert _session(conn, "a").is_open
 
 
 def a_stem_is_of_one_session(conn: sqlite3.Connection) -> None:
@@ -419,6 +437,7 @@ SCHEDULES: dict[str, Callable[[sqlite3.Connection], None]] = {
         a_selection_leaves_out_the_empty_the_unwanted_and_the_unused,
         a_citing_message_counts_once_and_only_for_whom_it_names,
         a_forgotten_session_stays_forgotten_and_others_are_left_alone,
+        a_rule_that_is_lifted_leaves_the_session_due_again,
         a_stem_is_of_one_session,
         memory_changes_by_a_mode_only_where_there_is_memory_of_the_session,
         another_file_of_a_session_takes_over_only_when_it_reaches_as_far,

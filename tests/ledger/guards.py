@@ -19,6 +19,7 @@ DECIDING_READS = {
     ("jobs", "list_leased"),
     ("jobs", "find_next_ready"),
     ("sessions", "find_session"),
+    ("sessions", "find_queued"),
     ("sessions", "list_due"),
     ("sessions", "find_selection"),
     ("outputs", "select_for_consolidation"),

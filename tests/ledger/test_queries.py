@@ -27,6 +27,7 @@ HOT = [
     ("jobs", "release_job"),
     ("jobs", "reopen_job"),
     ("jobs", "raise_watermark"),
+    ("jobs", "raise_waiting"),
     ("jobs", "find_job"),
     ("jobs", "find_next_ready"),
     ("jobs", "find_last_success"),

@@ -130,6 +130,14 @@ SET input_watermark = :watermark, retry_remaining = max(retry_remaining, :max_at
 WHERE kind = :kind AND job_key = :job_key AND status = 'running'
 RETURNING *;
 
+-- name: raise_waiting
+-- New input that changes nothing about the wait: no index is touched, which matters when hundreds of sessions end.
+UPDATE jobs
+SET input_watermark = :watermark, retry_remaining = max(retry_remaining, :max_attempts), crash_count = 0,
+    enqueued_at = coalesce(enqueued_at, :enqueued_at), enqueue_reason = :enqueue_reason
+WHERE kind = :kind AND job_key = :job_key AND status = 'pending'
+RETURNING *;
+
 -- name: revive_job
 -- A person wants it tried now, whatever it waits for or died of.
 UPDATE jobs

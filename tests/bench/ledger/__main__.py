@@ -1,0 +1,171 @@
+"""Measure the ledger, and write what was found to tests/bench/results/ledger.{json,md}.
+
+    uv run --group bench python -m tests.bench.ledger        (or: pip install litequeue; python -m tests.bench.ledger)
+
+All contenders run in one process, turn by turn, on the disk of `--folder` (default: the system's temporary one), and
+the medians of the rounds are compared. Without litequeue its lines are left out. No test runs this.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from tests.bench.ledger.rivals import OurLedger, Rival, rivals
+
+RESULTS = Path(__file__).parents[1] / "results"
+HISTORY = (0, 1_000, 100_000)
+SESSIONS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A ratio that must be reached; `at_most`: that must not be passed."""
+
+    name: str
+    ratio: float
+    wanted: float
+    at_most: bool = False
+
+    @property
+    def met(self) -> bool:
+        return self.ratio <= self.wanted if self.at_most else self.ratio >= self.wanted
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="the ledger beside bare sqlite3 and litequeue")
+    parser.add_argument("--rounds", type=int, default=15, help="at least 9")
+    parser.add_argument("--jobs", type=int, default=100, help="jobs of each contender in each round")
+    parser.add_argument("--folder", type=Path, default=None, help="on which disk")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        throughput = {mode: _throughput(folder, mode, options.rounds, options.jobs) for mode in ("FULL", "NORMAL")}
+        claims = _claim_latency(folder, options.rounds)
+        enqueued = _enqueue(folder)
+    report = {
+        "machine": _machine(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "rounds": options.rounds,
+        "jobs_per_round": options.jobs,
+        "claim_and_complete_us": throughput,
+        "claim_us_by_finished_rows": claims,
+        "enqueue_10000_sessions_s": enqueued,
+        "targets": [asdict(target) | {"met": target.met} for target in _targets(throughput, claims)],
+    }
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "ledger.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    text = _markdown(report, _targets(throughput, claims))
+    (RESULTS / "ledger.md").write_text(text, encoding="utf-8")
+    print(text)
+    return 0
+
+
+def _machine() -> dict[str, object]:
+    load = os.getloadavg()[0]
+    return {
+        "kind": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "load": round(load, 1),
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+    }
+
+
+def _throughput(folder: Path, synchronous: str, rounds: int, jobs: int) -> dict[str, float]:
+    """Microseconds of one claim and completion with a 3 KB output, by contender."""
+    contenders: dict[str, Rival] = {
+        name: make(folder / f"{name.replace(' ', '-')}-{synchronous}", synchronous)  # type: ignore[call-arg]  # all three
+        for name, make in rivals().items()
+    }
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for number in range(rounds + 1):
+        for name, contender in contenders.items():
+            contender.fill(jobs)
+            seconds = _timed(lambda contender=contender: contender.work(jobs))  # type: ignore[misc]  # bound at once
+            if number > 0:  # the first round warms caches up
+                taken[name].append(seconds / jobs * 1e6)
+    for contender in contenders.values():
+        contender.close()
+    return {name: round(median(values), 1) for name, values in taken.items()}
+
+
+def _claim_latency(folder: Path, rounds: int) -> dict[str, float]:
+    """Microseconds of a claim beside so many finished rows, by their number; the ledgers take turns."""
+    ledgers = {finished: OurLedger(folder / f"claims-{finished}", "FULL") for finished in HISTORY}
+    for finished, ledger in ledgers.items():
+        ledger.finish(finished)
+        ledger.fill(20)
+    taken: dict[int, list[float]] = {finished: [] for finished in HISTORY}
+    for _ in range(rounds):
+        for finished, ledger in ledgers.items():
+            taken[finished].append(median(ledger.claim_and_release(20, perf_counter)) * 1e6)
+    for ledger in ledgers.values():
+        ledger.close()
+    return {str(finished): round(median(values), 1) for finished, values in taken.items()}
+
+
+def _enqueue(folder: Path) -> float:
+    ledger = OurLedger(folder / "enqueue", "FULL")
+    seconds = _timed(lambda: ledger.fill(SESSIONS))
+    ledger.close()
+    return round(seconds, 3)
+
+
+def _timed(work: Callable[[], None]) -> float:
+    begun = perf_counter()
+    work()
+    return perf_counter() - begun
+
+
+def _targets(throughput: dict[str, dict[str, float]], claims: dict[str, float]) -> list[Target]:
+    full, normal = throughput["FULL"], throughput["NORMAL"]
+    targets = [Target("of bare sqlite3 at synchronous=FULL", full["sqlite3"] / full["memoryd"], 0.6)]
+    if "litequeue" in normal:
+        targets.append(Target("of litequeue at synchronous=NORMAL", normal["litequeue"] / normal["memoryd"], 0.75))
+    ratio = claims["100000"] / claims["0"]
+    targets.append(Target("a claim beside 100,000 finished rows, to one beside none", ratio, 2.0, at_most=True))
+    return targets
+
+
+def _markdown(report: dict[str, object], targets: list[Target]) -> str:
+    lines = [
+        "# The ledger, measured",
+        "",
+        f"{report['date']}; {_words(report['machine'])}; {report['rounds']} rounds",
+        "",
+    ]
+    lines += ["| claim and complete, 3 KB output (us) | FULL | NORMAL |", "|---|---:|---:|"]
+    throughput = report["claim_and_complete_us"]
+    assert isinstance(throughput, dict)
+    lines += [f"| {name} | {us} | {throughput['NORMAL'][name]} |" for name, us in throughput["FULL"].items()]
+    claims = report["claim_us_by_finished_rows"]
+    assert isinstance(claims, dict)
+    lines += ["", "| finished rows | claim (us) |", "|---:|---:|"]
+    lines += [f"| {int(rows):,} | {us} |" for rows, us in claims.items()]
+    lines += ["", f"Enqueueing {SESSIONS:,} sessions takes {report['enqueue_10000_sessions_s']} s.", ""]
+    lines += ["| target | measured | wanted | |", "|---|---:|---:|---|"]
+    for target in targets:
+        bound = "at most" if target.at_most else "at least"
+        lines.append(
+            f"| {target.name} | {target.ratio:.2f} | {bound} {target.wanted} | {'met' if target.met else 'missed'} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _words(machine: object) -> str:
+    assert isinstance(machine, dict)
+    return ", ".join(f"{name} {value}" for name, value in machine.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
