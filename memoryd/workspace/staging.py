@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from memoryd.errors import UsageError
+from memoryd.errors import StorageError, UsageError
 from memoryd.redact import Redactor
 from memoryd.workspace.extensions import seed_instructions
 from memoryd.workspace.files import translated, write_private
@@ -69,7 +69,14 @@ def discard(staging: Staging) -> None:
 
 
 def sweep(home: Home) -> list[str]:
-    """Remove every staged run; return their names. Only the holder of memoryd.lock may call it."""
+    """Remove every staged run; return their names. Only the holder of memoryd.lock may call it.
+
+    Raises StorageError when the folder is a symlink: what it leads to is not ours to empty (I7).
+    """
+    if home.staging.is_symlink():
+        raise StorageError(
+            f"{home.staging} is a symlink, and memoryd empties this folder at each start", remedy="remove the link"
+        )
     with translated("list", home.staging):
         left = sorted(home.staging.iterdir()) if home.staging.is_dir() else []
     for entry in left:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.errors import UsageError
+from memoryd.errors import StorageError, UsageError
 from memoryd.redact import Redactor
 from memoryd.workspace.folder import MAX_FILE_BYTES, Odd
 from memoryd.workspace.git import Repository
@@ -116,6 +116,17 @@ def test_an_accepted_version_that_is_no_text_does_not_stand_in(home: Home, repo:
     tree = repo.write_tree({"MEMORY.md": tmp_path / "binary"})
     accept(repo, repo.run("commit-tree", tree, "-m", "x").decode().strip())
     assert read_files(staged(home, repo).work) == {}
+
+
+def test_a_staging_folder_that_leads_elsewhere_is_not_emptied(home: Home, tmp_path: Path) -> None:
+    """I7: nothing outside the home is written."""
+    home.staging.rmdir()
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "precious").mkdir(parents=True)
+    home.staging.symlink_to(elsewhere)
+    with pytest.raises(StorageError, match="symlink"):
+        sweep(home)
+    assert (elsewhere / "precious").is_dir()
 
 
 def test_staging_again_under_the_same_token_starts_clean(home: Home, repo: Repository) -> None:
