@@ -122,7 +122,7 @@ def parse_handbook(text: str) -> Handbook:
 _GROUP: Final = re.compile(r"#[ \t]+Task Group:(.*)", re.IGNORECASE)
 _TASK: Final = re.compile(r"##[ \t]+Task[ \t]+(\d{1,6})[ \t]*:(.*)", re.IGNORECASE)
 _FIELD: Final = re.compile(r"(scope|applies_to):(.*)", re.IGNORECASE)
-_APPLIES_TO: Final = re.compile(r"\s*cwd=(.*?);\s*reuse_rule=(.*)")
+_APPLIES_TO: Final = re.compile(r"\s*cwd=(.*);\s*reuse_rule=(.*)")
 _SUMMARY_ROW: Final = re.compile(r"(rollout_summaries/[^/\s()]+\.md)[ \t]*(?:\((.*)\))?")
 _REF: Final = re.compile(r"Task[ \t]+(\d{1,6})", re.IGNORECASE)
 _MARKS: Final = {mark.value: mark for mark in Mark}

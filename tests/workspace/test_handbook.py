@@ -212,3 +212,10 @@ def test_what_is_rendered_is_parsed_back_without_a_problem(groups: list[TaskGrou
     assert handbook.problems == ()
     assert render_handbook(handbook) == text
     assert [(group.title, group.cwd) for group in handbook.groups] == [(group.title, group.cwd) for group in groups]
+
+
+def test_a_directory_may_have_any_name() -> None:
+    """What a directory is called must not be taken for the rule that follows it."""
+    text = "# Task Group: g\nscope: s\napplies_to: cwd=/home/x; reuse_rule=evil; reuse_rule=r\n"
+    (group,) = parse_handbook(text).groups
+    assert (group.cwd, group.reuse_rule) == ("/home/x; reuse_rule=evil", "r")
