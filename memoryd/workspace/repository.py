@@ -1,8 +1,10 @@
 """The state of memories/.git between runs: made, mended, and moved forward without losing anybody's commit."""
 
+import hashlib
 import os
 import shutil
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +13,8 @@ from memoryd.workspace.files import translated
 from memoryd.workspace.git import ACCEPTED, INDEX_PREFIX, KEPT, MAIN, Repository
 
 _NO_COMMIT: Final = "0" * 40
+LOOSE_PREFIX: Final = 2
+"""Loose objects lie in folders named by the first two digits of their names."""
 
 
 def ensure(repo: Repository) -> Path | None:
@@ -82,7 +86,12 @@ def _is_unborn(repo: Repository) -> bool:
 def _is_whole(repo: Repository, commit: str, *, depth: int | None = None) -> bool:
     """Say whether every object behind a commit can be found (of its newest `depth` commits)."""
     limit = [] if depth is None else [f"--max-count={depth}"]
-    return repo.succeeds("rev-list", "--objects", "--quiet", *limit, commit)
+    try:
+        names = repo.run("rev-list", "--objects", "--no-object-names", *limit, commit)
+        # rev-list asks of a blob only whether its file is there; a power cut leaves empty ones
+        return b" missing\n" not in repo.run("cat-file", "--batch-check", stdin=names)
+    except GitError:
+        return False
 
 
 def _sweep_indexes(repo: Repository) -> None:
@@ -104,11 +113,30 @@ def _salvage(repo: Repository, aside: Path) -> None:
     if aside.is_symlink() or not (aside / "objects").is_dir():
         return
     with translated("copy", aside / "objects"):
-        shutil.copytree(aside / "objects", repo.git_dir / "objects", dirs_exist_ok=True, symlinks=True)
+        shutil.copytree(
+            aside / "objects", repo.git_dir / "objects", dirs_exist_ok=True, symlinks=True, ignore=_unreadable_objects
+        )
     for ref in (ACCEPTED, MAIN):
         commit = _recorded(aside, ref)
         if commit and repo.resolve(commit) and _is_whole(repo, commit):
             repo.run("update-ref", ref, commit)
+
+
+def _unreadable_objects(folder: str, names: list[str]) -> list[str]:
+    """Name the loose objects that are damaged: git would take them for there, and refuse to build on them."""
+    prefix = Path(folder).name
+    if len(prefix) != LOOSE_PREFIX:
+        return []
+    return [name for name in names if not _is_object(Path(folder) / name, prefix + name)]
+
+
+def _is_object(path: Path, name: str) -> bool:
+    """Say whether a loose object holds what its name is the digest of."""
+    try:
+        content = zlib.decompress(path.read_bytes())
+    except (OSError, zlib.error):
+        return False
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest() == name
 
 
 def _recorded(git_dir: Path, ref: str) -> str | None:

@@ -110,6 +110,23 @@ def test_a_repository_whose_objects_are_gone_is_built_anew_and_nothing_is_thrown
     assert (home.memories / ".git.broken-2/refs/memoryd/accepted").read_text().strip() == accepted
 
 
+@pytest.mark.parametrize("damage", ["blobs are empty", "everything is empty", "blobs are cut"])
+def test_objects_that_a_power_cut_damaged_are_not_taken_over(
+    repo: Repository, home: Home, accepted: str, tmp_path: Path, damage: str
+) -> None:
+    for path in [path for path in (home.git_dir / "objects").rglob("*") if path.is_file()]:
+        is_blob = git(home.memories, "cat-file", "-t", path.parent.name + path.name).strip() == "blob"
+        if is_blob or damage == "everything is empty":
+            content = path.read_bytes()
+            path.chmod(0o600)
+            path.write_bytes(content[:4] if damage == "blobs are cut" else b"")
+    assert ensure(repo) == home.memories / ".git.broken-1"
+    assert repo.accepted() is None
+    again = a_commit(repo, tmp_path / "work", "text\n")
+    assert repo.read(again, "MEMORY.md") == b"text\n"
+    accept(repo, again)
+
+
 def test_a_branch_that_cannot_be_read_is_no_unborn_branch(repo: Repository, home: Home, accepted: str) -> None:
     (home.git_dir / "refs/heads/main").write_text("f" * 40 + "\n")
     assert ensure(repo) is not None
