@@ -285,6 +285,8 @@ class Repository:
             raise GitMissing("cannot run git: no git program on PATH", remedy=_INSTALL_GIT) from error
         except subprocess.TimeoutExpired as error:
             raise _refusal(arguments, f"no answer within {TIMEOUT_SECONDS:.0f} s".encode()) from error
+        except OSError as error:  # no process, memory or descriptor left for it
+            raise _refusal(arguments, (error.strerror or str(error)).encode()) from error
 
     def _open(self, arguments: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

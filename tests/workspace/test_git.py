@@ -47,6 +47,11 @@ def test_a_refusal_names_the_command_and_the_reason(repo: Repository) -> None:
         repo.tree_of("no-such-commit")
 
 
+def test_a_system_that_cannot_start_git_is_a_refusal_with_its_reason(repo: Repository) -> None:
+    with pytest.raises(GitError, match="Argument list too long"):
+        repo.run("log", "x" * 5_000_000)
+
+
 def test_nothing_inherited_reaches_git(home: Home, tmp_path: Path) -> None:
     hostile = {
         "PATH": os.environ["PATH"],
