@@ -26,6 +26,7 @@
     │   ├── ContextOverflow         the input is too long for the model
     │   ├── StructureUnsupported    a 4xx that names the structured-output parameter
     │   ├── RequestRefused          any other 4xx
+    │   │   └── EffortUnsupported   one that names the reasoning-effort parameter
     │   └── BadReply                an answer arrived, and it is no answer
     │       ├── MalformedReply      not the JSON that was asked for
     │       ├── TruncatedReply      cut at the output limit
@@ -175,6 +176,10 @@ class StructureUnsupported(ModelError):
 
 class RequestRefused(ModelError):
     """Any other 4xx."""
+
+
+class EffortUnsupported(RequestRefused):
+    """A 4xx that names the reasoning-effort parameter: the request is made again without it."""
 
 
 class BadReply(ModelError):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from memoryd.errors import (
     AuthRefused,
     ContextOverflow,
+    EffortUnsupported,
     ModelError,
     Overloaded,
     RateLimited,
@@ -63,10 +64,6 @@ QUOTA = re.compile(
 AGAIN_IN = re.compile(r"\bin (?:about |approximately )?(\d{1,6}(?:\.\d{1,3})?) ?(s|sec|m|min|h|hour|d|day)")
 SECONDS_OF = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 MAX_QUOTA_CHARACTERS = 400
-
-
-class EffortUnsupported(RequestRefused):
-    """A 4xx that names the reasoning parameter. The client asks again without it; it never leaves this room alone."""
 
 
 def classify_http(

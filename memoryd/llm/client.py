@@ -9,8 +9,8 @@ from typing import Self, TypeVar
 
 from memoryd.clock import Clock
 from memoryd.config import Provider
-from memoryd.errors import ConfigError, ModelError, StructureUnsupported
-from memoryd.llm.classify import EffortUnsupported, quota_sentence
+from memoryd.errors import ConfigError, EffortUnsupported, ModelError, StructureUnsupported
+from memoryd.llm.classify import quota_sentence
 from memoryd.llm.codec import Codec, Structure
 from memoryd.llm.endpoint import Endpoint
 from memoryd.llm.gate import Gate

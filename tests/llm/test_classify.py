@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from memoryd.errors import (
     AuthRefused,
     ContextOverflow,
+    EffortUnsupported,
     ModelError,
     Overloaded,
     RateLimited,
@@ -17,7 +18,7 @@ from memoryd.errors import (
     StructureUnsupported,
     UnknownModel,
 )
-from memoryd.llm.classify import EffortUnsupported, classify_http, error_in_body, quota_sentence
+from memoryd.llm.classify import classify_http, error_in_body, quota_sentence
 from memoryd.llm.endpoint import Endpoint
 from memoryd.llm.error_body import Said, read_error
 
