@@ -234,12 +234,13 @@ def a_forgotten_session_stays_forgotten_and_others_are_left_alone(conn: sqlite3.
 
 
 def a_rule_that_is_lifted_leaves_the_session_due_again(conn: sqlite3.Connection) -> None:
-    enqueue(conn, "a")
+    for thread in ("a", "b"):
+        enqueue(conn, thread)
     sessions.set_excluded(conn, "a", "subagent")
     assert _session(conn, "a").queued_bytes == 50
     sessions.set_excluded(conn, "a", None)
 
-    assert _session(conn, "a").is_open
+    assert [_session(conn, thread).is_open for thread in ("a", "b")] == [True, False]
 
 
 def a_stem_is_of_one_session(conn: sqlite3.Connection) -> None:
