@@ -17,7 +17,8 @@ from memoryd.ledger import attempts, jobs
 from memoryd.ledger.jobs import Beat, ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
 from memoryd.ledger.states import JobKind
-from memoryd.pipeline.context import Context, to_its_end
+from memoryd.llm.shield import to_its_end
+from memoryd.pipeline.context import Context
 from memoryd.pipeline.outcomes import (
     Consolidated,
     Deferred,

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self, TypeVar
@@ -18,6 +18,7 @@ from memoryd.llm.http import HttpShell, was_sent
 from memoryd.llm.http_reply import body_of
 from memoryd.llm.limits import LimitSnapshot, parse_limits
 from memoryd.llm.question import Answer, Question, Usage
+from memoryd.llm.shield import to_its_end
 from memoryd.llm.spend import (
     Purpose,
     RequestOutcome,
@@ -153,7 +154,7 @@ class ModelClient:
             self._gate.record_answer(question.model)
             return answer
         finally:
-            await _to_its_end(self._settled(flight))
+            await to_its_end(self._settled(flight))
 
     async def _exchange(self, question: Question, payload: bytes, key: str | None, flight: _Flight) -> Answer:
         show = self._show(question, key)
@@ -190,12 +191,12 @@ class ModelClient:
 
         task = asyncio.ensure_future(reserve())
         try:
-            return await _to_its_end(task)
+            return await to_its_end(task)
         except asyncio.CancelledError:
             if not task.cancelled() and task.exception() is None:
                 flight = task.result()
                 flight.outcome, flight.usage = RequestOutcome.UNSENT, Usage()
-                await _to_its_end(self._settled(flight))
+                await to_its_end(self._settled(flight))
             raise
 
     async def _settled(self, flight: _Flight) -> None:
@@ -253,17 +254,3 @@ def _estimated(plan: RequestPlan, answer: Answer) -> Usage:
     said = answer.text + "".join(call.arguments for call in answer.calls)
     output = estimate_tokens(len(said.encode("utf-8", "replace")))
     return Usage(input=plan.estimated_input_tokens, output=output, measured=False)
-
-
-async def _to_its_end(work: Coroutine[object, object, T] | asyncio.Future[T]) -> T:
-    """Await `work` to its end even when cancelled, and be cancelled only then: spend must be recorded."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    return task.result()

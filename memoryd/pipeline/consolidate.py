@@ -20,12 +20,14 @@ from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.ledger.publications import NewPublication, Publication
 from memoryd.llm.question import Answer, Question
+from memoryd.llm.shield import to_its_end
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
-from memoryd.pipeline.context import Client, Context, in_thread, to_its_end
+from memoryd.pipeline.context import Client, Context, in_thread
 from memoryd.pipeline.edits import remember_folder
 from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import Consolidated, Outcome
+from memoryd.pipeline.plausibility import Standing, clock_standing
 from memoryd.workspace import acceptance, mending, protection, publish, staging
 from memoryd.workspace.claims import claims_of_folder
 from memoryd.workspace.diff import WorkspaceDiff, workspace_diff
@@ -114,18 +116,22 @@ async def _put_in_place(context: Context, decided: Publication) -> None:
 
 
 async def _gather(context: Context, lease: Lease) -> Evidence:
-    """Select the outputs, stage a copy of the folder, put the evidence in it, and see what changed."""
-    settings, now = context.settings.consolidate, context.clock.now()
+    """Select the outputs, stage a copy of the folder, put the evidence in it, and see what changed.
+
+    While the clock is in doubt nothing is left out for its age.
+    """
+    settings = context.settings.consolidate
+    clock = await clock_standing(context.ledger, context.clock)
     selected = await context.ledger.read(
         outputs.select_for_consolidation,
-        now=now,
+        now=clock.judged_at,
         max_raw_memories=settings.max_raw_memories,
         max_unused=settings.max_unused,
     )
     selected = [_cleaned(context, row) for row in selected]
     before = await context.ledger.read(outputs.previously_selected)
     removed = frozenset(row.thread_id for row in before) - {row.thread_id for row in selected}
-    return await in_thread(_stage, context, lease.token, selected, removed, now)
+    return await in_thread(_stage, context, lease.token, selected, removed, clock)
 
 
 def _cleaned(context: Context, row: SelectedOutput) -> SelectedOutput:
@@ -142,12 +148,14 @@ def _cleaned(context: Context, row: SelectedOutput) -> SelectedOutput:
 
 
 def _stage(
-    context: Context, token: str, selected: Sequence[SelectedOutput], removed: frozenset[str], now: float
+    context: Context, token: str, selected: Sequence[SelectedOutput], removed: frozenset[str], clock: Standing
 ) -> Evidence:
+    now = clock.last.wall
     staged = staging.stage(context.home, context.repository, token, now=now, redactor=context.redactor)
     before = Folder.read(staged.base)
     materialise(staged.work, selected)
-    expire_extension_resources(staged.work, now, context.settings.consolidate.extension_retention)
+    if clock.doubt is None:
+        expire_extension_resources(staged.work, now, context.settings.consolidate.extension_retention)
     diff = workspace_diff(context.repository, staged.accepted, staged.work)
     write_private(staged.work / DIFF_FILE, diff.text.encode("utf-8", "replace"))
     return Evidence(selected, removed, staged, before, diff)

@@ -1,7 +1,7 @@
 """What a stage works with: the open things of the house, handed over by the composer; stages open nothing."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -84,17 +84,3 @@ class Context:
 async def in_thread(work: Callable[Concatenate[P], T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run blocking work (files, git) beside the event loop: the one way in which stages do so."""
     return await asyncio.to_thread(work, *args, **kwargs)
-
-
-async def to_its_end(work: Coroutine[object, object, T] | asyncio.Future[T]) -> T:
-    """Await `work` to its end even when cancelled, and be cancelled only then: for what must not be left half done."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    return task.result()
