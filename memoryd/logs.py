@@ -41,6 +41,16 @@ BOUND = ("kind", "job_key", "worker", "attempt", "epoch", "service")  # bound on
 OUTCOME = ("duration_ms", "requests", "tokens_in", "tokens_out", "tokens_cached", "cost")  # what a job took
 
 EVENTS: dict[str, Event] = {
+    "backup.skipped": Event("warning", "No copy of the ledger was made today so far.", ("reason", "detail")),
+    "checkpoint.prevented": Event(
+        "debug", "A reader that stays open keeps the ledger's log from being cut.", ("bytes",)
+    ),
+    "clock.believed": Event("info", "The clock is right again or proved itself; retention goes on.", ("at_wall",)),
+    "clock.doubted": Event(
+        "warning",
+        "The clock is earlier than what is stored, or jumped by over 30 days: nothing is forgotten for its age.",
+        ("reason", "at_wall", "believed_at"),
+    ),
     "clock.jumped": Event("warning", "Wall and monotonic clocks moved apart; timers are set anew.", ("seconds",)),
     "consolidation.published": Event("info", "A new version of the memory is in place.", ("commit", "selected")),
     "consolidation.rejected": Event(
@@ -63,9 +73,17 @@ EVENTS: dict[str, Event] = {
     "job.lease_lost": Event("warning", "Another holder has the job; nothing was written.", (*OUTCOME, "error")),
     "job.released": Event("info", "A job was given back at shutdown, claimable at once."),
     "job.reclaimed": Event("warning", "A memoryd that was killed held jobs; they can be claimed again.", ("count",)),
+    "ledger.copied": Event("info", "The day's copy of the ledger was made.", ("path", "removed")),
+    "ledger.misplaced": Event("warning", "The ledger lies where it should not.", ("warning",)),
+    "ledger.replaced": Event(
+        "error",
+        "The ledger was damaged: it was set aside whole, and a backup or a new one took its place.",
+        ("problem", "folder", "source", "means"),
+    ),
     "output.pruned": Event("info", "Rows that nothing uses any more were removed.", ("count",)),
     "pass.progressed": Event("info", "A pass over the sessions went on.", ("stage", "done", "total", "note")),
     "reading.degraded": Event("warning", "Lines of a session were not understood and skipped.", ("bad_lines",)),
+    "rebuilding.finished": Event("warning", "A rebuilding that was interrupted was brought to its end.", ("folder",)),
     "recall.refreshed": Event("info", "The summary that agents read was rewritten.", ("commit",)),
     "reply.repaired": Event("info", "A model was asked once more for what it should have said.", ("error",)),
     "request.refused": Event("warning", "The control socket refused a request.", ("error",)),

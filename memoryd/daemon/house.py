@@ -12,7 +12,9 @@ from memoryd.clock import Clock
 from memoryd.config import NamedProvider, Settings, agent_home, resolve_api_key
 from memoryd.daemon import lock
 from memoryd.daemon.identity import Identity
+from memoryd.daemon.rescue import sound_ledger
 from memoryd.daemon.spending import Spending
+from memoryd.daemon.upkeep import judge_clock
 from memoryd.errors import ConfigError
 from memoryd.ledger import jobs
 from memoryd.ledger.database import Ledger
@@ -55,7 +57,8 @@ async def open_house(
 ) -> AsyncIterator[Context]:
     """Take the lock, open everything, and close it again in the opposite order.
 
-    Raises LedgerBusy, LedgerTooNew, LedgerCorrupt, DiskFull, ConfigError. `role` says who holds the lock.
+    Raises LedgerBusy, LedgerTooNew, DiskFull, ConfigError; LedgerCorrupt when the ledger is found damaged while it is
+    in use: then it was set aside, and the next opening is sound. `role` says who holds the lock.
     """
     home = Home(settings.home)
     asked = {
@@ -65,7 +68,7 @@ async def open_house(
         prepare(home)
         held = stack.enter_context(await lock.acquire(home.lock_file, clock=clock, role=role))
         staging.sweep(home)
-        ledger = await stack.enter_async_context(await Ledger.open(home.ledger_file, clock=clock))
+        ledger = await stack.enter_async_context(sound_ledger(home, clock))
         redactor = Redactor(settings.privacy.patterns)
         models = await _open_models(stack, settings, asked, ledger, redactor, clock, environ)
         context = Context(
@@ -83,6 +86,7 @@ async def open_house(
             still_ours=held.still_ours,
             reached=reached,
         )
+        await judge_clock(context)
         await mend_clock_damage(context)
         await take_over(context)
         yield context

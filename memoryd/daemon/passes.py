@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from memoryd.daemon.house import is_ours, worker_name
+from memoryd.daemon.upkeep import look_after
 from memoryd.daemon.worker import Done, Ending, Worker
 from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind, Status
@@ -13,7 +14,6 @@ from memoryd.pipeline.consolidate import consolidate, publish_decided
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery, ScanReport, reasons_of_waiting
 from memoryd.pipeline.extract import extract
-from memoryd.pipeline.retain import retain
 
 IMPATIENT = ("debounce", "min_interval")
 """The waits that `sync --now` ignores by its very meaning."""
@@ -91,7 +91,7 @@ async def run_pass(
     if now:
         await _expedite(context, IMPATIENT)
     await _consolidate(context, report, progress)
-    await retain(context)
+    await look_after(context)
     when = await discovery.window(ignore_idle=now, backfill=backfill)
     report.waiting = await context.ledger.read(reasons_of_waiting, when)
     held_back = await context.ledger.read(jobs.waiting, now=context.clock.now())

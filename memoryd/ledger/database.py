@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar, cast
 import aiosqlite
 
 from memoryd.clock import Clock
-from memoryd.errors import MemorydError, StorageError
+from memoryd.errors import LedgerBusy, LedgerCorrupt, MemorydError, StorageError
 from memoryd.ledger import migrations, mounts, opening, queries
 from memoryd.ledger.migrations import Migration
 from memoryd.ledger.translate import translated
@@ -26,10 +26,14 @@ _SQL = queries.load("connection")
 WRITE = (_SQL["begin_write"], _SQL["commit"])
 READ = (_SQL["begin_read"], _SQL["rollback"])
 
+BUSY_TRIES = 12
+"""A minute, each try waiting for busy_timeout on the ledger's thread: other tasks' reads go on between them."""
+
 
 class Ledger:
     """An open ledger; `warning` says what is not as it should be about its place, if anything.
 
+    `damage` is what SQLite said when it found the file damaged, None while it has not: who holds it sets it aside.
     A caller that is cancelled while it waits sees CancelledError although its transaction runs to its end: the outcome
     is unknown to it and can be read again by the token.
     """
@@ -39,6 +43,7 @@ class Ledger:
     ) -> None:
         self.path = path
         self.warning: str | None = None
+        self.damage: str | None = None
         self._raw = raw
         self._connection = connection
         self._writable = writable
@@ -100,18 +105,41 @@ class Ledger:
         """Run `fn(conn, ...)` on one snapshot; whatever it writes is undone."""
         return await self._run(READ, lambda conn: fn(conn, *args, **kwargs), "read")
 
+    async def apart(
+        self, fn: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run `fn(conn, ...)` outside of any transaction: for what SQLite does not do inside one."""
+        return await self._on_thread(lambda: fn(self._raw, *args, **kwargs), "look after")
+
     async def _run(self, frame: tuple[str, str], fn: Callable[[sqlite3.Connection], T], attempt: str) -> T:
+        for _ in range(BUSY_TRIES - 1):
+            try:
+                return await self._on_thread(lambda: transact(self._raw, frame, fn), attempt)
+            except LedgerBusy:
+                continue  # another program holds the write lock; nothing of this transaction stayed
+        return await self._on_thread(lambda: transact(self._raw, frame, fn), attempt)
+
+    async def _on_thread(self, work: Callable[[], T], attempt: str) -> T:
         if not self._open:
             raise StorageError(f"cannot {attempt} the ledger {self.path}: it is closed")
 
         def job() -> T:
-            with translated(self.path, attempt):
-                return transact(self._raw, frame, fn)
+            try:
+                with translated(self.path, attempt):
+                    return work()
+            except LedgerCorrupt as error:
+                self.damage = error.message
+                raise
 
         # aiosqlite's own methods run one statement each; only this private one runs a whole function on its thread.
         # The minor version is pinned, and tests/ledger/test_database.py shows what is relied upon.
         execute = cast("Callable[[Callable[[], T]], Awaitable[T]]", self._connection._execute)  # noqa: SLF001 - said above
         return await execute(job)
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it can be used."""
+        return self._open
 
     async def close(self) -> None:
         """Finish what was begun, checkpoint and close; closing twice is no mistake."""

@@ -25,3 +25,12 @@ def first_start(conn: sqlite3.Connection, now: float) -> int:
     """Return the instant of the first start, which is `now` if this is it; what was recorded before is history."""
     change(conn, _SQL["put_meta_once"], {"key": FIRST_START, "value": str(int(now))})
     return int(get(conn, FIRST_START) or now)
+
+
+def newest_instant(conn: sqlite3.Connection) -> int | None:
+    """Return the latest instant at which something was recorded, None while nothing was.
+
+    Times that sessions themselves state do not count: those are other programs' clocks.
+    """
+    (instant,) = conn.execute(_SQL["find_newest_instant"]).fetchone()
+    return None if instant is None else int(instant)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memoryd.errors import LedgerCorrupt, LedgerTooNew
+from memoryd.errors import LedgerTooNew, StorageError
 from memoryd.ledger import queries
 
 _SQL = queries.load("connection")
@@ -33,7 +33,7 @@ def shipped() -> tuple[Migration, ...]:
 def present_version(conn: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:
     """Return which migration the file has reached, 0 for a new one; changes nothing.
 
-    Raises LedgerCorrupt for a database that is no ledger, LedgerTooNew for a ledger of a later program.
+    Raises StorageError for a database that is no ledger, LedgerTooNew for a ledger of a later program.
     """
     (application_id,) = conn.execute(_SQL["application_id"]).fetchone()
     (version,) = conn.execute(_SQL["user_version"]).fetchone()
@@ -41,7 +41,7 @@ def present_version(conn: sqlite3.Connection, path: Path, migrations: Sequence[M
     if objects == 0 and version == 0:
         return 0
     if application_id != APPLICATION_ID:
-        raise LedgerCorrupt(f"{path} is a database, but not a ledger of memoryd", remedy="move it somewhere else")
+        raise StorageError(f"{path} is a database, but not a ledger of memoryd", remedy="move it somewhere else")
     known = migrations[-1].version
     if version > known:
         raise LedgerTooNew(

@@ -96,8 +96,8 @@ def _read_version(conn: sqlite3.Connection, path: Path, steps: Sequence[Migratio
 
 
 def _set_journal(conn: sqlite3.Connection, path: Path, mountinfo: str) -> str | None:
-    network = network_file_system(path.resolve(), mountinfo)
-    if network is None:
+    warning = place_warning(path, mountinfo)
+    if warning is None:
         (answer,) = conn.execute(_SQL["journal_wal"]).fetchone()
         if answer != "wal":
             raise StorageError(
@@ -107,6 +107,14 @@ def _set_journal(conn: sqlite3.Connection, path: Path, mountinfo: str) -> str | 
         return None
     conn.execute(_SQL["locking_exclusive"])
     conn.execute(_SQL["journal_delete"])
+    return warning
+
+
+def place_warning(path: Path, mountinfo: str) -> str | None:
+    """Say what is not as it should be about where the ledger lies, None when nothing is."""
+    network = network_file_system(path.resolve(), mountinfo)
+    if network is None:
+        return None
     return f"the ledger lies on a network file system ({network}): it is slower there, and only the daemon can read it"
 
 

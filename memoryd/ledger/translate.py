@@ -9,6 +9,8 @@ from pathlib import Path
 from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt, StorageError
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+DAMAGED_REMEDY = "`memoryd run` or `memoryd sync` sets it aside whole and goes on from the newest sound backup"
+_UNDECODABLE = "Could not decode to UTF-8"
 _PRIMARY = 0xFF
 """SQLite's extended codes keep the primary one in their low byte."""
 
@@ -34,8 +36,9 @@ def _from_sqlite(error: sqlite3.Error, path: Path, attempt: str) -> StorageError
         return DiskFull(what, remedy="free some disk space; memoryd goes on by itself")
     if code == sqlite3.SQLITE_READONLY:
         return DiskFull(what, remedy="make the folder writable for this user")
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return LedgerCorrupt(what, remedy=f"move {path} away and put a backup in its place, or start a new ledger")
+    # Python says of itself that a text is none; only text was ever written.
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or str(error).startswith(_UNDECODABLE):
+        return LedgerCorrupt(what, remedy=DAMAGED_REMEDY)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LedgerBusy(what, remedy="another process works on it; try again when it has finished")
     if code == sqlite3.SQLITE_CANTOPEN:

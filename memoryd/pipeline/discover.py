@@ -21,6 +21,7 @@ from memoryd.ledger.sessions import SessionRow, Sighting
 from memoryd.pipeline.context import Agent, Context, T, in_thread
 from memoryd.pipeline.edits import notice_edits
 from memoryd.pipeline.eligibility import UNREADABLE, Traits, Window, exclusion, waiting, window
+from memoryd.pipeline.plausibility import clock_standing
 from memoryd.redact import Redactor
 from memoryd.sources.items import SessionFile, SessionHead
 from memoryd.text import on_one_line
@@ -87,10 +88,18 @@ class Discovery:
         return window(
             now=now,
             discover=context.settings.discover,
-            first_start_at=await context.ledger.write(meta.first_start, now=now),
+            first_start_at=await self._first_start(now),
             backfill=await self._consent(backfill),
             ignore_idle=ignore_idle,
         )
+
+    async def _first_start(self, now: float) -> int:
+        """Return the instant of the first start, which only a clock that is believed sets: all before it is history."""
+        ledger = self._context.ledger
+        if (await clock_standing(ledger, self._context.clock)).doubt is None:
+            return await ledger.write(meta.first_start, now=now)
+        known = await ledger.read(meta.get, meta.FIRST_START)
+        return int(now) if known is None else int(known)
 
     async def _missing_roots(self, agent: Agent) -> list[Path]:
         """List an agent's homes without sessions; each is said once, until it is there again."""

@@ -3,6 +3,7 @@
 from memoryd import logs
 from memoryd.ledger import outputs
 from memoryd.pipeline.context import Context
+from memoryd.pipeline.plausibility import clock_standing
 
 log = logs.get()
 
@@ -11,7 +12,12 @@ PRUNE_LIMIT = 200
 
 
 async def retain(context: Context) -> int:
-    """Prune outputs that are unselected and unused beyond `consolidate.max_unused`; return how many rows went."""
+    """Prune outputs that are unselected and unused beyond `consolidate.max_unused`; return how many rows went.
+
+    None go while the clock is in doubt.
+    """
+    if (await clock_standing(context.ledger, context.clock)).doubt is not None:
+        return 0
     pruned = await context.ledger.write(
         outputs.prune,
         now=context.clock.now(),

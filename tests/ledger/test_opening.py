@@ -109,7 +109,7 @@ async def test_a_database_of_somebody_else_is_refused_and_not_touched(path: Path
         conn.execute("CREATE TABLE theirs (x)")
     before = path.read_bytes()
 
-    with pytest.raises(LedgerCorrupt, match="not a ledger of memoryd"):
+    with pytest.raises(StorageError, match="not a ledger of memoryd"):
         await Ledger.open(path, clock=FakeClock())
 
     assert path.read_bytes() == before

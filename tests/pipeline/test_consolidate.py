@@ -574,3 +574,29 @@ async def test_what_was_written_without_a_model_is_judged_as_well(tmp_path: Path
         assert (done.ending, done.reason) == (Ending.FAILED, "ResultRejected")
         assert "secret" in done.message
         assert not (context.home.memories / "MEMORY.md").exists()
+
+
+@pytest.mark.parametrize("jump", [-400 * 86_400.0, 40 * 86_400.0])
+async def test_nothing_leaves_the_memory_for_its_age_while_the_clock_is_in_doubt(
+    tmp_path: Path, clock: FakeClock, jump: float
+) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await remember(context, FIRST, "Always use tabs in the Makefile")
+        await run(context)
+        resource = context.home.memories / "extensions" / "shop" / "resources" / "2023-11-10T00-00-00-prices.md"
+        resource.parent.mkdir(parents=True)
+        resource.write_text("A sack of flour costs 12 euros.\n")
+        (resource.parent.parent / "instructions.md").write_text("Prices of the shop.\n")
+        clock.jump(jump)
+        await remember(context, SECOND, "Never deploy the shop on Fridays", at=-jump)
+
+        await enqueue(context)
+        assert (await run(context)).ending is Ending.PUBLISHED
+        assert await selected(context) == [FIRST, SECOND]
+        assert resource.exists()
+
+        clock.jump(-jump)
+        await enqueue(context)
+        await run(context)
+        assert await selected(context) == [FIRST, SECOND]
+        assert resource.exists()

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from memoryd.ledger import outputs
 from memoryd.ledger.outputs import Snapshot
 from memoryd.pipeline.retain import retain
@@ -9,6 +11,22 @@ from tests.support.house import a_house, settings_in
 from tests.support.log_lines import LogLines
 
 DAY = 86_400
+
+
+@pytest.mark.parametrize("jump", [-400 * DAY, 40 * DAY])
+async def test_nothing_is_pruned_by_a_clock_in_doubt(tmp_path: Path, clock: FakeClock, jump: float) -> None:
+    settings = settings_in(tmp_path, consolidate__max_unused="30d")
+    async with a_house(settings, clock) as context:
+        for thread, age in ((THREAD, 31 * DAY), (OTHER, 1 * DAY)):
+            output = an_output(thread, source_updated_at=int(clock.now() - age))
+            await context.ledger.write(outputs.store, output, now=clock.now())
+    clock.reboot()
+    clock.jump(jump)
+    async with a_house(settings, clock) as context:
+        assert await retain(context) == 0
+        clock.jump(-jump)
+        assert await retain(context) == 1
+        assert await context.ledger.read(outputs.get, OTHER) is not None
 
 
 async def test_what_nobody_selected_or_used_for_long_leaves_the_ledger(tmp_path: Path, clock: FakeClock) -> None:

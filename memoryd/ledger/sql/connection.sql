@@ -83,3 +83,15 @@ PRAGMA page_size;
 -- name: quick_check
 -- All but the comparison of indexes with tables.
 PRAGMA quick_check;
+
+-- name: vacuum_into
+-- The whole database as of one instant, the log included, into an empty file, outside of any transaction.
+VACUUM INTO :target;
+
+-- name: checkpoint
+-- Takes the log into the file and cuts it to nothing. An open reader may prevent either: the first column says 1 then.
+PRAGMA wal_checkpoint(TRUNCATE);
+
+-- name: busy_timeout_none
+-- For the checkpoint, which can as well come later: nobody waits for a reader.
+PRAGMA busy_timeout = 0;

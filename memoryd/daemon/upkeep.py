@@ -1,0 +1,57 @@
+"""What is done once in a while so that the ledger lasts: the clock judged, rows pruned, a backup made, the log cut."""
+
+from memoryd import logs
+from memoryd.ledger import backups
+from memoryd.ledger.backups import Made, Skipped
+from memoryd.pipeline.context import Context
+from memoryd.pipeline.plausibility import Standing, kept_standing, look_at_clock
+from memoryd.pipeline.retain import retain
+
+log = logs.get()
+
+
+async def look_after(context: Context) -> None:
+    """Do all of it that is due. Raises StorageError or one of its kinds.
+
+    What forgets by age (retention, the oldest backup) waits while the clock is in doubt.
+    """
+    standing = await judge_clock(context)
+    await retain(context)
+    made = standing.doubt is None and await _back_up(context)
+    await _shorten_log(context, at_once=made)
+
+
+async def judge_clock(context: Context) -> Standing:
+    """Judge the clock, keep the standing, and say so when it came into doubt or out of it."""
+    before = await kept_standing(context.ledger)
+    standing = await look_at_clock(context.ledger, context.clock)
+    doubted = before is not None and before.doubt is not None
+    if standing.doubt is not None and not doubted:
+        believed = standing.believed.wall if standing.believed else None
+        log.warning("clock.doubted", reason=standing.doubt.value, at_wall=standing.last.wall, believed_at=believed)
+    elif standing.doubt is None and doubted:
+        log.info("clock.believed", at_wall=standing.last.wall)
+    return standing
+
+
+async def _back_up(context: Context) -> bool:
+    """Make the backup of the day if it is due; tell whether one was made."""
+    path = context.ledger.path
+    outcome = await context.ledger.apart(backups.back_up, path, now=context.clock.now())
+    match outcome:
+        case Made():
+            log.info("ledger.copied", path=str(outcome.path), removed=outcome.removed)
+            return True
+        case Skipped(reason="not_due"):
+            return False
+        case Skipped():
+            log.warning("backup.skipped", reason=outcome.reason, detail=outcome.detail)
+            return False
+
+
+async def _shorten_log(context: Context, *, at_once: bool) -> None:
+    size = backups.log_bytes(context.ledger.path)
+    if size > backups.LOG_LIMIT or (at_once and size):
+        shortened = await context.ledger.apart(backups.shorten_log)
+        if not shortened:
+            log.debug("checkpoint.prevented", bytes=size)
