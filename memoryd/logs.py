@@ -51,7 +51,9 @@ EVENTS: dict[str, Event] = {
         "The clock is earlier than what is stored, or jumped by over 30 days: nothing is forgotten for its age.",
         ("reason", "at_wall", "believed_at"),
     ),
-    "clock.jumped": Event("warning", "Wall and monotonic clocks moved apart; timers are set anew.", ("seconds",)),
+    "clock.jumped": Event(
+        "warning", "The wall clock was set, or the machine slept; timers are set anew.", ("seconds", "slept")
+    ),
     "consolidation.published": Event("info", "A new version of the memory is in place.", ("commit", "selected")),
     "consolidation.rejected": Event(
         "warning", "Acceptance turned a result down; the old memory stands.", ("complaints",)
@@ -88,6 +90,7 @@ EVENTS: dict[str, Event] = {
     "reply.repaired": Event("info", "A model was asked once more for what it should have said.", ("error",)),
     "request.refused": Event("warning", "The control socket refused a request.", ("error",)),
     "request.settled": Event("debug", "A model answered or refused.", ("provider", "model", "outcome", *OUTCOME)),
+    "request.unsettled": Event("warning", "A request's true cost cannot be written; its estimate stays.", ("error",)),
     "root.missing": Event("warning", "A folder of a configured agent does not exist.", ("agent", "path")),
     "scan.completed": Event("debug", "The folders were looked through.", ("seen", "opened", "enqueued", "duration_ms")),
     "service.crashed": Event(
@@ -99,6 +102,7 @@ EVENTS: dict[str, Event] = {
     "storage.paused": Event(
         "warning", "No space or a read-only disk: nothing is spent until it is back.", ("error", "retry_in")
     ),
+    "storage.resumed": Event("info", "There is room again: work goes on.", ("since",)),
     "usage.credited": Event("info", "Citations were counted.", ("count",)),
     "watcher.failed": Event("warning", "The watcher failed; scans go on.", ("error", "retry_in", "roots")),
 }

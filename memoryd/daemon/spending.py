@@ -3,6 +3,7 @@
 from memoryd import logs
 from memoryd.clock import Clock
 from memoryd.config import Limits
+from memoryd.errors import DiskFull, LedgerBusy
 from memoryd.ledger import facts, spend
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.spend import Caps
@@ -36,9 +37,16 @@ class Spending:
         )
 
     async def settle(self, request_id: int, result: RequestResult) -> None:
-        """Replace the estimate by what happened; what nobody knows stays at the estimate."""
-        usage = result.usage
+        """Replace the estimate by what happened; what nobody knows, or cannot be written, stays at the estimate."""
         log.debug("request.settled", outcome=result.outcome.value, duration_ms=result.duration_ms)
+        try:
+            await self._settle(request_id, result)
+        except (DiskFull, LedgerBusy) as error:
+            # The request is counted, and its answer is paid for: it must not be lost to the exact sum.
+            log.warning("request.unsettled", error=str(error))
+
+    async def _settle(self, request_id: int, result: RequestResult) -> None:
+        usage = result.usage
         await self._ledger.write(
             spend.settle,
             request_id,

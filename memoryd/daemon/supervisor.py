@@ -15,18 +15,20 @@ from memoryd.daemon import control_socket
 from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.notify import notify
 from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
+from memoryd.daemon.storage import Storage
 from memoryd.daemon.ticker import ClockWatch, Ticker
+from memoryd.daemon.upkeep import judge_clock, look_after
 from memoryd.daemon.wakeup import Wakeup
 from memoryd.daemon.watcher import watch
 from memoryd.daemon.worker import Worker
-from memoryd.errors import DiskFull, LeaseLost, MemorydError
+from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
 from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind
 from memoryd.pipeline.consolidate import consolidate, publish_decided
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery
 from memoryd.pipeline.extract import extract
-from memoryd.pipeline.retain import retain
+from memoryd.pipeline.outcomes import DISK_FULL
 
 log = logs.get()
 
@@ -40,6 +42,8 @@ WATCHDOG_SECONDS = 15.0
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 300.0
 DISK_PAUSE_SECONDS = 30.0
+RESULT_PATIENCE_SECONDS = 3_600.0
+"""A result that the disk refuses is kept in memory this long: it is paid for."""
 
 
 @dataclass(slots=True)
@@ -71,7 +75,8 @@ class Supervisor:
         self._wakeups = Wakeups(extract=[Wakeup() for _ in range(context.settings.extract.concurrency)])
         self._discovery = Discovery(context)
         self._stopping = asyncio.Event()
-        self._lost: LeaseLost | None = None
+        self._storage = Storage(context)
+        self._lost: LeaseLost | LedgerCorrupt | None = None
         self._passing = asyncio.Lock()
         self._settled = Wakeup()
 
@@ -81,7 +86,10 @@ class Supervisor:
         self._wakeups.all()
 
     async def run(self) -> None:
-        """Run until `stop`. Raises LeaseLost when the lock went to somebody else, StorageError without a socket."""
+        """Run until `stop`. Raises LeaseLost when the lock went to somebody else, StorageError without a socket.
+
+        Raises LedgerCorrupt when the ledger is found damaged: whoever opened it sets it aside.
+        """
         context = self._context
         ticker = Ticker(
             {
@@ -116,17 +124,24 @@ class Supervisor:
                     run=extract,
                     max_running=len(wakeups.extract),
                     worker_id=f"{name}-{number}",
+                    patience_seconds=RESULT_PATIENCE_SECONDS,
                 ),
                 wakeup,
             )
             for number, wakeup in enumerate(wakeups.extract)
         ]
         consolidator = Worker(
-            context, kind=JobKind.CONSOLIDATE, run=consolidate, publish=publish_decided, worker_id=name
+            context,
+            kind=JobKind.CONSOLIDATE,
+            run=consolidate,
+            publish=publish_decided,
+            worker_id=name,
+            patience_seconds=RESULT_PATIENCE_SECONDS,
         )
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             "discover": self._discover,
             "maintain": self._maintain,
+            "pulse": self._beat,
             "watchdog": lambda: self._watch_clock(ticker, ClockWatch(context.clock)),
             "watcher": lambda: watch(self._roots, wakeups.scan.set, context.clock),
             "consolidate": lambda: self._consolidate(consolidator),
@@ -145,13 +160,15 @@ class Supervisor:
             try:
                 await loop()
                 return
-            except LeaseLost as error:
+            except (LeaseLost, LedgerCorrupt) as error:
                 log.error("service.failed", service=name, error=str(error), retry_in=None)
                 self._lost = error
                 self.stop()
-            except DiskFull as error:
+            except (DiskFull, LedgerBusy) as error:
+                self._storage.refuse(str(error))
                 log.warning("storage.paused", service=name, error=str(error), retry_in=DISK_PAUSE_SECONDS)
                 await self._pause(DISK_PAUSE_SECONDS)
+                await self._storage.look_again()
             except MemorydError as error:
                 log.error("service.failed", service=name, error=str(error), retry_in=pause)
                 await self._pause(pause)
@@ -176,11 +193,17 @@ class Supervisor:
     async def _work(self, worker: Worker, kind: JobKind, wakeup: Wakeup) -> None:
         while not self._stopping.is_set():
             self._context.still_ours()
+            if self._storage.reason is not None:
+                await self._pause(DISK_PAUSE_SECONDS)
+                await self._storage.look_again()
+                continue
             # A pass that was asked for reports what it did: the jobs are its own meanwhile.
             done = None if self._passing.locked() else await worker.run_once()
             if done is None:
                 await wakeup.wait(self._context.clock, await self._until_next(kind))
             else:
+                if done.reason == DISK_FULL:
+                    self._storage.refuse(done.message)
                 self._settled.set()
                 self._wakeups.work()
 
@@ -193,16 +216,24 @@ class Supervisor:
 
     async def _maintain(self) -> None:
         while not self._stopping.is_set():
-            await retain(self._context)
+            await look_after(self._context)
             await self._wakeups.maintain.wait(self._context.clock)
 
-    async def _watch_clock(self, ticker: Ticker, clocks: ClockWatch) -> None:
-        """Tell systemd that the loop turns, and put the ticks right after a clock jump or a sleep."""
+    async def _beat(self) -> None:
+        """Tell systemd that the loop turns."""
         while not self._stopping.is_set():
             notify(self._notify_address, "WATCHDOG=1")
-            if moved := clocks.jump():
-                log.warning("clock.jumped", seconds=round(moved, 1))
+            await self._pause(WATCHDOG_SECONDS)
+
+    async def _watch_clock(self, ticker: Ticker, clocks: ClockWatch) -> None:
+        """Put the ticks right after a clock jump or a sleep, and stop when somebody met damage and could not say so."""
+        while not self._stopping.is_set():
+            if (damage := self._context.ledger.damage) is not None:
+                raise LedgerCorrupt(damage)
+            if moved := clocks.look():
+                log.warning("clock.jumped", seconds=round(moved.set_by, 1), slept=round(moved.slept, 1))
                 ticker.rearm(self._context.clock)
+                await judge_clock(self._context)
                 await mend_clock_damage(self._context)
                 self._wakeups.all()
             await self._pause(WATCHDOG_SECONDS)
@@ -241,6 +272,8 @@ class Supervisor:
             case "sync":
                 report = await self._pass(request, tell)
                 return as_json(report)
+            case "health":
+                return {"paused": self._storage.reason, "since": self._storage.since}
             case "retry":
                 revived = await context.ledger.write(
                     jobs.retry,

@@ -6,6 +6,7 @@ blocked loop, a clock jump) costs nothing but the wait for the next one, and is 
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -69,18 +70,34 @@ class Ticker:
             self._scheduler.shutdown(wait=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """By how many seconds the wall clock was set (ahead is positive), and how many the machine slept."""
+
+    set_by: float
+    slept: float
+
+
 class ClockWatch:
-    """Notices when wall time and monotonic time part company."""
+    """Notices when wall time, monotonic time and the time since boot part company.
+
+    Where the time since boot does not count sleep, a sleep looks like a clock that was set ahead.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._offset = clock.now() - clock.monotonic()
+        self._set, self._slept = self._offsets()
 
-    def jump(self) -> float:
-        """Return by how many seconds the wall clock jumped since the last look, 0.0 when it did not."""
-        offset = self._clock.now() - self._clock.monotonic()
-        moved = offset - self._offset
-        if abs(moved) < JUMP_SECONDS:
-            return 0.0
-        self._offset = offset
+    def look(self) -> Moved | None:
+        """Return what happened to the clocks since the last time that something had, None while nothing has."""
+        set_now, slept_now = self._offsets()
+        moved = Moved(set_now - self._set, slept_now - self._slept)
+        if abs(moved.set_by) < JUMP_SECONDS and moved.slept < JUMP_SECONDS:
+            return None
+        self._set, self._slept = set_now, slept_now
         return moved
+
+    def _offsets(self) -> tuple[float, float]:
+        """Return the wall clock less the time since boot, and that less monotonic time."""
+        up, monotonic = self._clock.uptime().seconds, self._clock.monotonic()
+        return self._clock.now() - up, up - monotonic

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from memoryd import logs
 from memoryd.daemon.wakeup import within
-from memoryd.errors import LeaseLost, MemorydError
+from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
 from memoryd.ledger import attempts, jobs
 from memoryd.ledger.jobs import Beat, ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
@@ -36,6 +36,7 @@ log = logs.get()
 BEATS_PER_LEASE = 3
 # A holder that could not renew stops this share of the lease before its end.
 STOP_MARGIN = 0.1
+RESULT_PAUSE_SECONDS = 10.0
 
 Stage = Callable[[Context, Lease], Awaitable[Outcome]]
 
@@ -78,7 +79,9 @@ class Worker:
         max_running: int = 1,
         worker_id: str,
         only: str | None = None,
+        patience_seconds: float = 0.0,
     ) -> None:
+        self._patience_seconds = patience_seconds
         self._context = context
         self._kind = kind
         self._run = run
@@ -145,7 +148,7 @@ class Worker:
             outcome = await self._run_under_heartbeat(lease)
             # The attempt's length is that of the monotonic clock: the wall clock may have been set meanwhile.
             timed = replace(lease, claimed_at=clock.now() - (clock.monotonic() - started))
-            done = await self._acknowledge(timed, outcome)
+            done = await self._acknowledge_patiently(timed, outcome)
         except LeaseLost as error:
             return Done(lease.kind, lease.job_key, Ending.LEASE_LOST, message=str(error))
         if isinstance(outcome, Consolidated) and outcome.publication is not None and self._publish is not None:
@@ -170,7 +173,7 @@ class Worker:
         settings = self._context.settings.ledger
         try:
             return await self._run(self._context, lease)
-        except LeaseLost:
+        except (LeaseLost, LedgerCorrupt):
             raise
         except MemorydError as error:
             return outcome_of_error(
@@ -212,7 +215,7 @@ class Worker:
             )
             try:
                 return await within(clock, seconds_left, renewing)
-            except LeaseLost:
+            except (LeaseLost, LedgerCorrupt):
                 raise
             except MemorydError:
                 return None
@@ -222,6 +225,22 @@ class Worker:
             f"the lease of {lease.job_key} could not be renewed in time",
             remedy="the job is tried again by whoever claims it",
         )
+
+    async def _acknowledge_patiently(self, lease: Lease, outcome: Outcome) -> Done:
+        """Acknowledge; while the disk or another program refuses the write, keep the result and try again.
+
+        The lease may run out meanwhile: nobody of this process takes what is held here, and no other may write.
+        """
+        clock = self._context.clock
+        gives_up_at = clock.monotonic() + self._patience_seconds
+        while True:
+            try:
+                return await self._acknowledge(lease, outcome)
+            except (DiskFull, LedgerBusy) as error:
+                if clock.monotonic() + RESULT_PAUSE_SECONDS > gives_up_at:
+                    raise
+                log.warning("storage.paused", error=str(error), retry_in=RESULT_PAUSE_SECONDS)
+            await clock.sleep(RESULT_PAUSE_SECONDS)
 
     async def _acknowledge(self, lease: Lease, outcome: Outcome) -> Done:
         """Write the outcome in one transaction guarded by the lease's token; raises LeaseLost when it is not ours."""

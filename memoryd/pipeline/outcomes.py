@@ -31,6 +31,9 @@ ENVIRONMENT_RETRY_SECONDS = 60.0
 # A refused key or an unknown model needs a person; a probe every ten minutes notices that one came by.
 PERSON_RETRY_SECONDS = 600.0
 
+DISK_FULL = "disk_full"
+"""The reason under which a job waits for room; a read-only disk counts as full."""
+
 REASON_OF_UNAVAILABLE: dict[type[ModelUnavailable], str] = {
     RateLimited: "rate_limited",
     Overloaded: "provider_overloaded",
@@ -106,7 +109,7 @@ def outcome_of_error(error: MemorydError, *, now: float, retry_base: float, retr
         case ModelUnavailable():
             return Deferred(now + _pause(error, retry_base, retry_cap), reason_of(error), str(error))
         case DiskFull():
-            return Deferred(now + ENVIRONMENT_RETRY_SECONDS, "disk_full", str(error))
+            return Deferred(now + ENVIRONMENT_RETRY_SECONDS, DISK_FULL, str(error))
         case GitMissing():
             return Deferred(now + ENVIRONMENT_RETRY_SECONDS, "git_missing", str(error))
         case ConfigError():

@@ -247,6 +247,9 @@ class Filled:
     async def read(self, *args: object, **kwargs: object) -> object:
         return await self._ledger.read(*args, **kwargs)  # type: ignore[arg-type]  # passes on what it is given
 
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._ledger, name)
+
 
 async def test_a_full_disk_pauses_the_workers_and_nothing_is_spent_meanwhile(tmp_path: Path, clock: FakeClock) -> None:
     a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])

@@ -7,6 +7,12 @@ from memoryd.daemon.ticker import ClockWatch, Ticker
 from tests.support.clock import FakeClock
 
 
+def moved(watch: ClockWatch) -> tuple[float, float]:
+    seen = watch.look()
+    assert seen is not None
+    return seen.set_by, seen.slept
+
+
 async def _until(condition: asyncio.Event) -> None:
     await asyncio.wait_for(condition.wait(), timeout=20)
 
@@ -86,7 +92,16 @@ async def test_stopping_twice_is_harmless() -> None:
 async def test_a_jump_of_the_wall_clock_is_noticed_once(clock: FakeClock, seconds: float) -> None:
     watch = ClockWatch(clock)
     await clock.advance(100.0)
-    assert watch.jump() == 0.0
+    assert watch.look() is None
     clock.jump(seconds)
-    assert watch.jump() == pytest.approx(seconds)
-    assert watch.jump() == 0.0
+    assert moved(watch) == pytest.approx((seconds, 0.0))
+    assert watch.look() is None
+
+
+async def test_a_sleep_of_the_machine_is_told_from_a_clock_that_was_set(clock: FakeClock) -> None:
+    watch = ClockWatch(clock)
+    clock.suspend(3_600.0)
+    assert moved(watch) == pytest.approx((0.0, 3_600.0))
+    clock.suspend(60.0)
+    clock.jump(-60.0)
+    assert moved(watch) == pytest.approx((-60.0, 60.0))

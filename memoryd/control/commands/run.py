@@ -5,19 +5,23 @@ import asyncio
 import signal
 from contextlib import suppress
 
-from memoryd import config
+from memoryd import config, logs
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.console import start_logging
 from memoryd.daemon import house, lock
 from memoryd.daemon.house import DAEMON, open_house
 from memoryd.daemon.notify import notify
-from memoryd.daemon.supervisor import Supervisor
+from memoryd.daemon.supervisor import DISK_PAUSE_SECONDS, Supervisor
 from memoryd.daemon.wakeup import within
-from memoryd.errors import LedgerBusy
+from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt
 from memoryd.workspace.layout import Home
 
+log = logs.get()
+
 WAIT_SECONDS = 5.0
+MOST_REPLACEMENTS = 3
+"""A ledger that is damaged again and again lies on a disk that cannot be trusted: then a person should look."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +44,21 @@ def run(args: argparse.Namespace) -> int:
 async def _run(settings: Settings) -> int:
     clock, environ = SystemClock(), config.environ()
     address = config.notify_socket(environ)
-    stop = _Stop()
+    stop, replaced = _Stop(), 0
     while not stop.asked.is_set():
         try:
             async with open_house(settings, clock=clock, environ=environ, role=DAEMON) as context:
                 await stop.when_asked(Supervisor(context, notify_address=address))
                 return 0
+        except LedgerCorrupt:
+            replaced += 1
+            if replaced > MOST_REPLACEMENTS:
+                raise
+        except DiskFull as error:
+            log.warning("storage.paused", service="start", error=str(error), retry_in=DISK_PAUSE_SECONDS)
+            notify(address, "READY=1", "STATUS=waiting for room on the disk")
+            with suppress(TimeoutError):
+                await within(clock, DISK_PAUSE_SECONDS, stop.asked.wait())
         except LedgerBusy:
             who = lock.holder(Home(settings.home).lock_file)
             if who is None:
