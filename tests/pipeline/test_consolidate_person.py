@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from memoryd.daemon.worker import Ending
+from memoryd.ledger import sessions
+from memoryd.ledger.sessions import UserMode
 from memoryd.llm.question import Question, ToolTurn
 from memoryd.pipeline.context import Context
 from tests.pipeline.test_consolidate import FIRST, SECOND, enqueue, memory, remember, run
@@ -80,7 +82,7 @@ async def test_without_any_session_a_persons_line_stands_alone(tmp_path: Path, c
         file = context.home.memories / "MEMORY.md"
         heading = "## User preferences\n"
         file.write_text(memory(context).replace(heading, f"{heading}\n{MINE}\n"))
-        clock.jump(40 * 86_400)
+        await context.ledger.write(sessions.set_user_mode, FIRST, UserMode.DISABLED)
         await enqueue(context)
 
         done = await run(context)

@@ -279,6 +279,32 @@ def test_a_line_has_its_group_made_again_when_no_other_has_the_section(home: Hom
     )
 
 
+def test_a_group_that_was_made_again_can_be_found_from_a_summary_that_forgot_it(home: Home, repo: Repository) -> None:
+    run(home, repo, dict(files()))
+    edit(home, "MEMORY.md", TABS, f"{TABS}{MINE}\n")
+    shortest = "v1\n\n## User Profile\n\n## User preferences\n\n## General Tips\n\n## What's in Memory\n"
+    run(home, repo, {**files(), "MEMORY.md": "> nothing\n", "memory_summary.md": shortest})
+    assert summary(home) == (f"{shortest}\n### Older Memory Topics\n\n#### /home/dev/shop\n\n- shop: kept by hand\n")
+
+
+def test_a_group_of_the_persons_own_comes_back_with_the_tasks_whose_sessions_are_there(
+    home: Home, repo: Repository
+) -> None:
+    start, end = MEMORY.index("## Task 1"), MEMORY.index("## Task 2")
+    tasks = MEMORY[start : MEMORY.index("## User preferences")]
+    mine = MY_GROUP.replace("## User", f"{tasks}## User").replace("- be brief", "- be brief [Task 2] [stated]")
+    run(home, repo, {**files(), "skills/x/SKILL.md": "x"})
+    write_files(home.memories, {"MEMORY.md": MEMORY + mine})
+    only_b = (MEMORY[:start] + MEMORY[end:].replace("Task 2", "Task 1")).replace("[Task 1][Task 1]", "[Task 1]")
+    rows = only_b.replace(PORT, "").replace("- rollout_summaries/b.md\n", "- rollout_summaries/c.md\n")
+    run(home, repo, {**files(), "MEMORY.md": rows, "rollout_summaries/a.md": None})
+    made = handbook(home)[len(rows) :]
+    assert made.startswith("\n# Task Group: house rules\n")
+    assert "## Task 1: move to pytest, done\n\n### rollout_summary_files\n\n- rollout_summaries/b.md\n" in made
+    assert "a.md" not in made
+    assert made.endswith("## User preferences\n\n- be brief [Task 1] [stated]\n")
+
+
 def test_a_section_that_is_gone_is_made_in_its_place(home: Home, repo: Repository) -> None:
     run(home, repo, dict(files()))
     edit(home, "MEMORY.md", TABS, f"{TABS}{MINE}\n")
