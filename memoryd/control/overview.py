@@ -5,13 +5,16 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from memoryd.clock import Clock
 from memoryd.config import OFFLINE, Settings
+from memoryd.control import health
+from memoryd.control.health import Finding
 from memoryd.daemon import lock
 from memoryd.daemon.house import DAEMON, configured_agents
+from memoryd.errors import LedgerBusy, LedgerCorrupt
 from memoryd.ledger import jobs, meta, publications, spend
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import JobRow
@@ -24,19 +27,9 @@ WAITS_OF_OURS = frozenset({"debounce", "min_interval"})
 """Waits that are the normal rhythm; any other is worth a look."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something a person may want to know or do. `severity` is "warning" or "error"."""
-
-    id: str
-    severity: str
-    message: str
-    remedy: str
-
-
 async def status(settings: Settings, environ: Mapping[str, str], clock: Clock) -> dict[str, object]:
-    """Return the JSON of DESIGN.md section 13. Raises LedgerTooNew or LedgerCorrupt when it cannot be read."""
-    home, now = Home(settings.home), clock.now()
+    """Return the JSON of DESIGN.md section 13. Raises LedgerTooNew or StorageError when it cannot be read."""
+    home = Home(settings.home)
     who = lock.holder(home.lock_file)
     report: dict[str, object] = {
         "version": importlib.metadata.version("memoryd"),
@@ -52,11 +45,24 @@ async def status(settings: Settings, environ: Mapping[str, str], clock: Clock) -
         "health": [],
     }
     findings = [*_configuration(settings, environ, home)]
+    findings += health.of_rebuilding(home)
+    findings += await health.of_storage(home, asks_daemon=bool(report["running"]))
     if home.ledger_file.exists():
-        async with await Ledger.open(home.ledger_file, clock=clock, read_only=True) as ledger:
-            findings += await _from_ledger(ledger, settings, now, report)
+        findings += health.of_place(home)
+        try:
+            damage = health.of_damage(home, is_held=who is not None)
+            findings += damage or await _from_file(home, settings, clock, report)
+        except LedgerCorrupt as error:
+            findings.append(health.damaged(home, error.message))
+        except LedgerBusy as error:
+            findings.append(Finding("ledger_held", "warning", error.message, "stop the daemon to look into the ledger"))
     report["health"] = [asdict(finding) for finding in findings]
     return report
+
+
+async def _from_file(home: Home, settings: Settings, clock: Clock, report: dict[str, object]) -> list[Finding]:
+    async with await Ledger.open(home.ledger_file, clock=clock, read_only=True) as ledger:
+        return [*await _from_ledger(ledger, settings, clock.now(), report), *await health.of_clock(ledger, clock)]
 
 
 async def _from_ledger(ledger: Ledger, settings: Settings, now: float, report: dict[str, object]) -> list[Finding]:
