@@ -1,37 +1,37 @@
 """Everything that can go wrong, as one tree; each leaf exists because somebody catches it or prints it differently.
 
-    MemorydError
-    ├── UsageError                  wrong arguments (exit 2)
-    │   └── ConfigError             wrong settings (exit 2; `run`: 78)
-    ├── LeaseLost                   a holder's lease is gone: change nothing more
-    ├── StorageError                the ledger or the folder cannot be used
-    │   ├── DiskFull                no space or read-only: pause, spend nothing, look again later
-    │   ├── LedgerBusy              another process holds memoryd.lock
-    │   ├── LedgerTooNew            written by a newer memoryd (exit 2; `run`: 78)
-    │   └── LedgerCorrupt           SQLite says the file is damaged
-    ├── GitError                    git refused a command
-    │   └── GitMissing              there is no git program
-    ├── SourceError                 a session file cannot be used
-    │   ├── SessionVanished         it is no longer there
-    │   ├── SessionUnreadable       permission, input/output, or not a session at all
-    │   └── SessionWithoutItems     it has bytes but nothing in it was understood
-    ├── BudgetSpent                 a cap of ours would be passed: not sent
-    ├── ModelError                  what a model endpoint can do wrong
-    │   ├── ModelUnavailable        a later try may work, and costs no attempt
-    │   │   ├── RateLimited         429, or a usage-limit sentence in a 200
-    │   │   ├── Overloaded          5xx, 529
-    │   │   ├── Unreachable         no connection, time-out, broken transfer
-    │   │   ├── AuthRefused         401, 403: the key
-    │   │   └── UnknownModel        404: the model or the path
-    │   ├── ContextOverflow         the input is too long for the model
-    │   ├── StructureUnsupported    a 4xx that names the structured-output parameter
-    │   ├── RequestRefused          any other 4xx
-    │   │   └── EffortUnsupported   one that names the reasoning-effort parameter
-    │   └── BadReply                an answer arrived, and it is no answer
-    │       ├── MalformedReply      not the JSON that was asked for
-    │       ├── TruncatedReply      cut at the output limit
-    │       └── RefusedReply        the model declined
-    └── ResultRejected              a consolidation that acceptance turned down
+MemorydError
+├── UsageError                  wrong arguments (exit 2)
+│   └── ConfigError             wrong settings (exit 2; `run`: 78)
+├── LeaseLost                   a holder's lease is gone: change nothing more
+├── StorageError                the ledger or the folder cannot be used
+│   ├── DiskFull                no space or read-only: pause, spend nothing, look again later
+│   ├── LedgerBusy              another process holds memoryd.lock
+│   ├── LedgerTooNew            written by a newer memoryd (exit 2; `run`: 78)
+│   └── LedgerCorrupt           SQLite says the file is damaged
+├── GitError                    git refused a command
+│   └── GitMissing              there is no git program
+├── SourceError                 a session file cannot be used
+│   ├── SessionVanished         it is no longer there
+│   ├── SessionUnreadable       permission, input/output, or not a session at all
+│   └── SessionWithoutItems     it has bytes but nothing in it was understood
+├── BudgetSpent                 a cap of ours would be passed: not sent
+├── ModelError                  what a model endpoint can do wrong
+│   ├── ModelUnavailable        a later try may work, and costs no attempt
+│   │   ├── RateLimited         429, or a usage-limit sentence in a 200
+│   │   ├── Overloaded          5xx, 529
+│   │   ├── Unreachable         no connection, time-out, broken transfer
+│   │   ├── AuthRefused         401, 403: the key
+│   │   └── UnknownModel        404: the model or the path
+│   ├── ContextOverflow         the input is too long for the model
+│   ├── StructureUnsupported    a 4xx that names the structured-output parameter
+│   ├── RequestRefused          any other 4xx
+│   │   └── EffortUnsupported   one that names the reasoning-effort parameter
+│   └── BadReply                an answer arrived, and it is no answer
+│       ├── MalformedReply      not the JSON that was asked for
+│       ├── TruncatedReply      cut at the output limit
+│       └── RefusedReply        the model declined
+└── ResultRejected              a consolidation that acceptance turned down
 """
 
 
