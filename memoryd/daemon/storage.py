@@ -5,9 +5,11 @@ are written for a trial.
 """
 
 import asyncio
+from contextlib import suppress
+from pathlib import Path
 
 from memoryd import logs
-from memoryd.errors import DiskFull, LedgerBusy
+from memoryd.errors import StorageError
 from memoryd.ledger import meta
 from memoryd.pipeline.context import Context, in_thread
 from memoryd.workspace.files import write_durably
@@ -15,6 +17,7 @@ from memoryd.workspace.files import write_durably
 log = logs.get()
 
 TRIAL_KEY = "storage_trial_at"
+TRIAL_FILE = ".trial"
 TRIAL_BYTES = 256 * 1024
 """What a job writes at least; less room would let it begin and not end."""
 
@@ -35,13 +38,13 @@ class Storage:
         self.reason = reason
 
     async def look_again(self) -> bool:
-        """Try whether there is room; tell whether the pause is over."""
+        """Try whether there is room; tell whether the pause is over. Raises nothing: what is wrong is the reason."""
         async with self._trying:
             if self.reason is None:
                 return True
             try:
                 await self._try()
-            except (DiskFull, LedgerBusy) as error:
+            except StorageError as error:
                 self.reason = str(error)
                 return False
             log.info("storage.resumed", since=self.since)
@@ -50,9 +53,13 @@ class Storage:
 
     async def _try(self) -> None:
         context = self._context
-        trial = context.home.staging / ".trial"
-        try:
-            await in_thread(write_durably, trial, bytes(TRIAL_BYTES))
-        finally:
-            await in_thread(trial.unlink, missing_ok=True)
+        await in_thread(_write_and_remove, context.home.path / TRIAL_FILE)
         await context.ledger.write(meta.put, TRIAL_KEY, str(int(context.clock.now())))
+
+
+def _write_and_remove(trial: Path) -> None:
+    try:
+        write_durably(trial, bytes(TRIAL_BYTES))
+    finally:
+        with suppress(OSError):
+            trial.unlink()
