@@ -100,6 +100,7 @@ async def _excluded(ledger: Ledger, settings: Settings, now: float) -> Counter[s
     when = window(
         now=now,
         discover=settings.discover,
+        max_unused=settings.consolidate.max_unused,
         first_start_at=int(first_start or now),
         backfill=effective_backfill(settings, offline=offline, agreed=agreed),
     )

@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Final, Literal
 
@@ -15,7 +16,7 @@ from memoryd.daemon.identity import Identity
 from memoryd.daemon.rescue import sound_ledger
 from memoryd.daemon.spending import Spending
 from memoryd.daemon.upkeep import judge_clock
-from memoryd.errors import ConfigError
+from memoryd.errors import ConfigError, LeaseLost
 from memoryd.ledger import jobs
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.states import JobKind
@@ -83,7 +84,7 @@ async def open_house(
             extract=models["extract"],
             consolidate=models["consolidate"],
             refresh_recall=partial(summary.refresh, home, max_tokens=settings.recall.max_tokens),
-            still_ours=held.still_ours,
+            still_ours=partial(_still_ours, held, home.ledger_file, home.ledger_file.stat()),
             reached=reached,
         )
         await judge_clock(context)
@@ -154,6 +155,20 @@ async def take_over(context: Context) -> None:
     )
     if taken:
         log.warning("job.reclaimed", count=taken)
+
+
+def _still_ours(held: lock.Lock, ledger_file: Path, opened: os.stat_result) -> None:
+    """Raise LeaseLost when the lock or the ledger at its place is not the one that was opened."""
+    held.still_ours()
+    try:
+        there = ledger_file.stat()
+    except FileNotFoundError:
+        there = None
+    if there is None or (there.st_dev, there.st_ino) != (opened.st_dev, opened.st_ino):
+        raise LeaseLost(
+            f"the ledger {ledger_file} was removed or replaced while memoryd held it",
+            remedy="put it back, or start memoryd again: it begins a new one",
+        )
 
 
 async def _open_models(

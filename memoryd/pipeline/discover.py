@@ -88,6 +88,7 @@ class Discovery:
         return window(
             now=now,
             discover=context.settings.discover,
+            max_unused=context.settings.consolidate.max_unused,
             first_start_at=await self._first_start(now),
             backfill=await self._consent(backfill),
             ignore_idle=ignore_idle,
@@ -182,8 +183,9 @@ class Discovery:
 
     async def _enqueue(self, when: Window, report: ScanReport) -> None:
         context = self._context
-        oldest = None if when.oldest == float("-inf") else when.oldest
-        due = await context.ledger.read(sessions.due, idle_before=when.idle_before, newest_from=oldest, limit=NO_LIMIT)
+        due = await context.ledger.read(
+            sessions.due, idle_before=when.idle_before, newest_from=when.oldest, limit=NO_LIMIT
+        )
         ready = [
             row
             for row in due

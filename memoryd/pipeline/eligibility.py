@@ -48,7 +48,7 @@ MEANING: dict[str, str] = {
     UNREADABLE: "the file cannot be read as a session",
     Exclusion.FORGOTTEN: "you asked to forget it",
     Waiting.TOO_FRESH: "its last record is younger than discover.min_idle",
-    Waiting.TOO_OLD: "its last record is older than discover.max_age",
+    Waiting.TOO_OLD: "its last record is older than discover.max_age, or too old to be kept (consolidate.max_unused)",
     Waiting.CONSENT: "recorded before memoryd's first start; history is sent only with your consent (limits.backfill)",
 }
 
@@ -58,11 +58,13 @@ class Window:
     """The instants (epoch seconds) that decide when a session may be extracted, and what holds for history.
 
     `backfill` is "ask" (history waits for consent), "recent" (history within max_age) or "all" (max_age does not hold
-    for history). History is every session whose last record is older than `first_start_at`.
+    for history). History is every session whose last record is older than `first_start_at`. Nothing older than
+    `useful_from` is ever due: no consolidation would select what it taught, so it would be paid for in vain.
     """
 
     idle_before: float
     not_before: float
+    useful_from: float
     first_start_at: int
     backfill: str
 
@@ -71,11 +73,11 @@ class Window:
         """The earliest last record that can be due: the bound of the query."""
         match self.backfill:
             case "all":
-                return float("-inf")
+                return self.useful_from
             case "ask":
-                return max(self.not_before, self.first_start_at)
+                return max(self.not_before, self.first_start_at, self.useful_from)
             case _:
-                return self.not_before
+                return max(self.not_before, self.useful_from)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +108,23 @@ def exclusion(traits: Traits, *, sources: Sources, memoryd_home: PurePath) -> Ex
     return next((reason for holds, reason in rules if holds), None)
 
 
-def window(*, now: float, discover: Discover, first_start_at: int, backfill: str, ignore_idle: bool = False) -> Window:
-    """Work out from the settings when a session may be extracted; `ignore_idle` is `sync --now`."""
+def window(
+    *,
+    now: float,
+    discover: Discover,
+    max_unused: float,
+    first_start_at: int,
+    backfill: str,
+    ignore_idle: bool = False,
+) -> Window:
+    """Work out from the settings when a session may be extracted; `ignore_idle` is `sync --now`.
+
+    `max_unused` is how long an unused memory is kept (consolidate.max_unused, seconds).
+    """
     return Window(
         idle_before=now if ignore_idle else now - discover.min_idle,
         not_before=now - discover.max_age,
+        useful_from=now - max_unused,
         first_start_at=first_start_at,
         backfill=backfill,
     )
@@ -119,7 +133,8 @@ def window(*, now: float, discover: Discover, first_start_at: int, backfill: str
 def waiting(updated_at: float, when: Window) -> Waiting | None:
     """Say why a session whose last record is at `updated_at` is not extracted now, or None when it may be."""
     is_history = updated_at < when.first_start_at
-    if updated_at < when.not_before and not (is_history and when.backfill == "all"):
+    whole_history = is_history and when.backfill == "all"
+    if updated_at < when.useful_from or (updated_at < when.not_before and not whole_history):
         return Waiting.TOO_OLD
     if is_history and when.backfill == "ask":
         return Waiting.CONSENT

@@ -112,3 +112,16 @@ def test_settings_that_cannot_work_are_refused_before_anything_is_made(
 def test_settings_that_can_work_are_not_refused(tmp_path: Path) -> None:
     check_settings(settings_in(tmp_path), PATH_ONLY)
     check_settings(settings_in(tmp_path, **MODEL), PATH_ONLY)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_a_ledger_that_was_removed_or_replaced_under_it_ends_the_work(
+    tmp_path: Path, clock: FakeClock, replaced: bool
+) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        context.still_ours()
+        context.home.ledger_file.unlink()
+        if replaced:
+            context.home.ledger_file.touch()
+        with pytest.raises(LeaseLost, match="removed or replaced"):
+            context.still_ours()

@@ -68,6 +68,7 @@ def demo_settings(home: Path, environ: Mapping[str, str], *, mine: bool, now: fl
         # One's own history may be older than a daemon would begin with; looking at it costs nothing here.
         "limits.backfill": "all",
         "discover.min_idle": "0s" if mine else "6h",
+        "consolidate.max_unused": "3650d" if mine else "30d",
     }
     if not mine:
         codex_home = home / "demo-codex"

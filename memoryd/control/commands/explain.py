@@ -226,6 +226,7 @@ def _window(settings: Settings, known: Mapping[str, Any], now: float) -> Window:
     return window(
         now=now,
         discover=settings.discover,
+        max_unused=settings.consolidate.max_unused,
         first_start_at=int(known.get("first_start") or now),
         backfill=effective_backfill(settings, offline=offline, agreed=known.get("agreed")),
     )
