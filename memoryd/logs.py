@@ -74,6 +74,7 @@ EVENTS: dict[str, Event] = {
     ),
     "job.lease_lost": Event("warning", "Another holder has the job; nothing was written.", (*OUTCOME, "error")),
     "job.released": Event("info", "A job was given back at shutdown, claimable at once."),
+    "job.reopened": Event("info", "What died under another version, model or prompt is tried anew.", ("count",)),
     "job.reclaimed": Event("warning", "A memoryd that was killed held jobs; they can be claimed again.", ("count",)),
     "ledger.copied": Event("info", "The day's copy of the ledger was made.", ("path", "removed")),
     "ledger.misplaced": Event("warning", "The ledger lies where it should not.", ("warning",)),
@@ -81,6 +82,9 @@ EVENTS: dict[str, Event] = {
         "error",
         "The ledger was damaged: it was set aside whole, and a backup or a new one took its place.",
         ("problem", "folder", "source", "means"),
+    ),
+    "memory.adopted": Event(
+        "warning", "The ledger is new, and what the memory folder is made of was read back from it.", ("count",)
     ),
     "output.pruned": Event("info", "Rows that nothing uses any more were removed.", ("count",)),
     "pass.progressed": Event("info", "A pass over the sessions went on.", ("stage", "done", "total", "note")),

@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from random import Random
 from typing import Final, Literal
@@ -22,6 +23,8 @@ from memoryd.ledger.database import Ledger
 from memoryd.ledger.states import JobKind
 from memoryd.llm.client import LadderMemory, ModelClient, Wiring
 from memoryd.llm.providers import codec_for, open_client
+from memoryd.pipeline import prompting
+from memoryd.pipeline.adopting import adopt_folder
 from memoryd.pipeline.context import Agent, Context, StageModel
 from memoryd.recall import summary
 from memoryd.redact import Redactor
@@ -33,6 +36,10 @@ from memoryd.workspace.layout import Home, prepare
 log = logs.get()
 
 STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
+PROMPTS: Final = {
+    "extract": ("stage1_system", "stage1_input"),
+    "consolidate": ("consolidate_system", "consolidate_init", "consolidate_incremental"),
+}
 DAEMON: Final = "daemon"
 """The lock's role of `memoryd run`; commands hold it under their own names."""
 
@@ -45,6 +52,21 @@ async def mend_clock_damage(context: Context) -> None:
     """Drop waits that a clock which was ahead has put into what is the future now."""
     for kind in JobKind:
         await context.ledger.write(jobs.mend_waits, kind=kind, now=context.clock.now())
+
+
+async def reopen_outdated(context: Context) -> None:
+    """Try anew what died under another version of memoryd, another model or another prompt."""
+    reopened = 0
+    for kind, model in ((JobKind.STAGE1, context.extract), (JobKind.CONSOLIDATE, context.consolidate)):
+        reopened += await context.ledger.write(
+            jobs.reopen_outdated,
+            kind=kind,
+            fingerprint=model.fingerprint,
+            now=context.clock.now(),
+            max_attempts=context.settings.ledger.max_attempts,
+        )
+    if reopened:
+        log.info("job.reopened", count=reopened)
 
 
 @asynccontextmanager
@@ -88,8 +110,10 @@ async def open_house(
             reached=reached,
         )
         await judge_clock(context)
+        await adopt_folder(context)
         await mend_clock_damage(context)
         await take_over(context)
+        await reopen_outdated(context)
         yield context
 
 
@@ -202,6 +226,11 @@ async def _open_models(
             )
             clients[named.name] = client and await stack.enter_async_context(client)
         models[stage] = StageModel(
-            named.name, named.model, named.effort, clients[named.name], named.provider.context_window
+            named.name,
+            named.model,
+            named.effort,
+            clients[named.name],
+            named.provider.context_window,
+            "/".join((version("memoryd"), named.name, named.model, prompting.fingerprint(*PROMPTS[stage]))),
         )
     return models

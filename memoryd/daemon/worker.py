@@ -138,7 +138,7 @@ class Worker:
         """Record which model works on this run, so that its history says so even if it crashes."""
         model = self._context.extract if lease.kind is JobKind.STAGE1 else self._context.consolidate
         await self._context.ledger.write(
-            jobs.mark_run, lease, provider=model.provider, model=model.model, fingerprint=None
+            jobs.mark_run, lease, provider=model.provider, model=model.model, fingerprint=model.fingerprint
         )
 
     async def _see_through(self, lease: Lease) -> Done:

@@ -106,6 +106,12 @@ def retry(conn: sqlite3.Connection, *, kind: JobKind, job_key: str, now: float, 
     return fetch_job(conn, _SQL["revive_job"], parameters) is not None
 
 
+def reopen_outdated(conn: sqlite3.Connection, *, kind: JobKind, fingerprint: str, now: float, max_attempts: int) -> int:
+    """Let the dead jobs of the kind be tried anew that died under another `fingerprint` (program, model, prompt)."""
+    parameters = _revival(kind, now, max_attempts) | {"fingerprint": fingerprint}
+    return len(fetch_jobs(conn, _SQL["revive_outdated_jobs"], parameters))
+
+
 def retry_all_dead(conn: sqlite3.Connection, *, kind: JobKind, now: float, max_attempts: int) -> int:
     """Let every dead job of the kind be tried now with full attempts; the answer is their number."""
     return len(fetch_jobs(conn, _SQL["revive_dead_jobs"], _revival(kind, now, max_attempts)))

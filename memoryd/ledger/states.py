@@ -77,6 +77,7 @@ MOVES: dict[str, Move] = {
     "fail_job": _move((_R,), (_P, _E)),
     "release_job": _move((_R,), (_P,)),
     "revive_job": _move((_P, _E), (_P,)),
+    "revive_outdated_jobs": _move((_E,), (_P,)),
     "revive_dead_jobs": _move((_E,), (_P,)),
     "expedite_jobs": _move((_P,), (_P,)),
     "mend_waits": _move((_P,), (_P,)),

@@ -39,6 +39,8 @@ class StageModel:
     effort: str | None
     client: Client | None
     context_window: int | None
+    fingerprint: str = ""
+    """Program, provider, model and prompts: what died under another one is tried anew."""
 
     @property
     def is_offline(self) -> bool:

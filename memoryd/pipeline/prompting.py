@@ -93,6 +93,11 @@ def consolidation_instructions(mode: Mode) -> str:
 
 
 @cache
+def fingerprint(*names: str) -> str:
+    """Return a short digest of prompts: another one means that a model is asked other words."""
+    return hashlib.sha256("\0".join(load_prompt(name) for name in names).encode()).hexdigest()[:12]
+
+
 def load_prompt(name: str) -> str:
     """Return the text of prompts/<name>.md without its last line break."""
     return (resources.files("memoryd.pipeline") / "prompts" / f"{name}.md").read_text("utf-8").rstrip("\n")

@@ -5,8 +5,14 @@ from pathlib import Path
 import pytest
 
 from memoryd.daemon.house import check_settings, configured_agents, open_house, worker_name
+from memoryd.daemon.worker import Worker
 from memoryd.errors import ConfigError, LeaseLost, LedgerBusy
-from memoryd.ledger import meta
+from memoryd.ledger import jobs, meta
+from memoryd.ledger.jobs import Lease
+from memoryd.ledger.states import JobKind, Status
+from memoryd.pipeline.context import Context
+from memoryd.pipeline.outcomes import Failed, Outcome
+from tests.ledger.factories import THREAD, enqueue
 from tests.support.clock import FakeClock
 from tests.support.house import PATH_ONLY, a_house, settings_in
 
@@ -125,3 +131,21 @@ async def test_a_ledger_that_was_removed_or_replaced_under_it_ends_the_work(
             context.home.ledger_file.touch()
         with pytest.raises(LeaseLost, match="removed or replaced"):
             context.still_ours()
+
+
+@pytest.mark.parametrize(("model", "status"), [("another", Status.PENDING), ("small", Status.ERROR)])
+async def test_what_died_under_another_model_is_tried_anew_at_the_next_start(
+    tmp_path: Path, clock: FakeClock, model: str, status: Status
+) -> None:
+    async with a_house(settings_in(tmp_path, **MODEL), clock) as context:
+        await context.ledger.write(enqueue, THREAD, max_attempts=1)
+
+        async def fails(_context: Context, _lease: Lease) -> Outcome:
+            return Failed("MalformedReply", "no reply")
+
+        done = await Worker(context, kind=JobKind.STAGE1, run=fails, worker_id="test").run_once()
+        assert done is not None
+    async with a_house(settings_in(tmp_path, **MODEL | {"extract.model": model}), clock) as context:
+        row = await context.ledger.read(jobs.find, JobKind.STAGE1, THREAD)
+        assert row is not None
+        assert row.status is status

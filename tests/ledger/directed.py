@@ -10,6 +10,7 @@ from memoryd.errors import BudgetSpent
 from memoryd.ledger import attempts, claims, jobs, meta, outputs, publications, queries, sessions, spend
 from memoryd.ledger.attempts import Beginning, Ending
 from memoryd.ledger.claims import NewClaim
+from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import Snapshot
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.sessions import Covered, UserMode
@@ -312,6 +313,21 @@ def kinds_are_looked_at_and_revived_apart(conn: sqlite3.Connection) -> None:
     assert jobs.retry_all_dead(conn, kind=JobKind.STAGE1, now=NOW, max_attempts=3) == 1
 
 
+def what_died_of_another_fingerprint_is_tried_anew(conn: sqlite3.Connection) -> None:
+    for thread, fingerprint in (("old", "v1"), ("same", "v2")):
+        enqueue(conn, thread, max_attempts=1)
+        lease = _claim_once(conn)
+        jobs.mark_run(conn, lease, provider="p", model="m", fingerprint=fingerprint)
+        jobs.fail(conn, lease, now=NOW, retry_at=NOW, error="it broke", error_class="E")
+    enqueue(conn, "waits", max_attempts=1)
+    enqueue_global(conn)
+
+    assert jobs.reopen_outdated(conn, kind=JobKind.CONSOLIDATE, fingerprint="v2", now=NOW, max_attempts=3) == 0
+    assert jobs.reopen_outdated(conn, kind=JobKind.STAGE1, fingerprint="v2", now=NOW, max_attempts=3) == 1
+    statuses = {row.job_key: row.status for row in jobs.list_jobs(conn, kind=JobKind.STAGE1)}
+    assert statuses == {"old": Status.PENDING, "same": Status.ERROR, "waits": Status.PENDING}
+
+
 def one_output_is_removed(conn: sqlite3.Connection) -> None:
     for thread in ("a", "b"):
         outputs.store(conn, an_output(thread), now=NOW)
@@ -396,6 +412,11 @@ def _others(conn: sqlite3.Connection) -> dict[str, str]:
 
 
 def _fail_once(conn: sqlite3.Connection) -> Status:
+    lease = _claim_once(conn)
+    return jobs.fail(conn, lease, now=NOW, retry_at=NOW, error="it broke", error_class="E").status
+
+
+def _claim_once(conn: sqlite3.Connection) -> Lease:
     lease = jobs.claim(
         conn,
         kind=JobKind.STAGE1,
@@ -407,7 +428,7 @@ def _fail_once(conn: sqlite3.Connection) -> Status:
         retry_cap=9,
     )
     assert lease is not None
-    return jobs.fail(conn, lease, now=NOW, retry_at=NOW, error="it broke", error_class="E").status
+    return lease
 
 
 def schema(conn: sqlite3.Connection) -> None:
@@ -445,6 +466,7 @@ SCHEDULES: dict[str, Callable[[sqlite3.Connection], None]] = {
         only_open_idle_and_young_sessions_are_due,
         what_was_extracted_and_is_enqueued_are_told_apart_for_each_session,
         kinds_are_looked_at_and_revived_apart,
+        what_died_of_another_fingerprint_is_tried_anew,
         one_output_is_removed,
         a_failure_ends_a_job_only_when_its_last_attempt_is_gone,
         a_fact_is_found_by_all_of_its_key,

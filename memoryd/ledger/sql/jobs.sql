@@ -146,6 +146,14 @@ SET status = 'pending', ready_at = :ready_at, retry_at = NULL, wait_reason = NUL
 WHERE kind = :kind AND job_key = :job_key AND status IN ('pending', 'error')
 RETURNING *;
 
+-- name: revive_outdated_jobs
+-- What died under another program, model or prompt may live under this one.
+UPDATE jobs
+SET status = 'pending', ready_at = :ready_at, retry_at = NULL, wait_reason = NULL, crash_count = 0,
+    retry_remaining = max(retry_remaining, :max_attempts)
+WHERE kind = :kind AND status = 'error' AND fingerprint IS NOT :fingerprint
+RETURNING *;
+
 -- name: revive_dead_jobs
 -- All that is out of attempts.
 UPDATE jobs
