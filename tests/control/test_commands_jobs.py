@@ -92,6 +92,16 @@ def test_a_dead_job_is_tried_again(shell: Shell) -> None:
     assert (row["status"], row["retry_remaining"]) == ("pending", 3)
 
 
+def test_all_dead_jobs_are_tried_again_at_one_word(shell: Shell) -> None:
+    assert shell("sync").code == 0
+    assert "no job is out of attempts" in shell("jobs", "retry", "--all").out
+    for thread in (THREAD, OTHER):
+        a_dead_job(shell, thread)
+    said = shell("jobs", "retry", "--all")
+    assert (said.code, "2 jobs will be tried again" in said.out) == (0, True)
+    assert {row["status"] for row in shell("jobs", "--json").json} == {"pending"}
+
+
 def test_a_finished_job_is_not_tried_again(shell: Shell) -> None:
     shell.record()
     shell("sync", "--now")

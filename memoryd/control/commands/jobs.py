@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from memoryd import config
@@ -23,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=["list", "show", "retry"], default="list")
     parser.add_argument("key", nargs="?", help="a thread id (or a unique beginning of one), or `global`")
     parser.add_argument("--status", choices=[status.value for status in Status], help="list: only these")
+    parser.add_argument("--all", action="store_true", help="retry: every job that is out of attempts")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -31,6 +33,8 @@ def run(args: argparse.Namespace) -> int:
     settings = config.load(args.home, environ=config.environ())
     if args.action == "list":
         return asyncio.run(_list(settings, args))
+    if args.action == "retry" and args.all:
+        return asyncio.run(_retry(settings, None))
     if not args.key:
         raise UsageError(f"`memoryd jobs {args.action}` needs a job's key", remedy="`memoryd jobs` lists them")
     return asyncio.run(_show(settings, args) if args.action == "show" else _retry(settings, args.key))
@@ -61,30 +65,47 @@ async def _show(settings: Settings, args: argparse.Namespace) -> int:
     return 0
 
 
-async def _retry(settings: Settings, key: str) -> int:
+async def _retry(settings: Settings, key: str | None) -> int:
+    """Retry one job, or with None all that are out of attempts."""
     async with await _reader(settings) as ledger:
-        row = await _find(ledger, key)
-    kind = JobKind(row.kind)
+        rows = [await _find(ledger, key)] if key else await ledger.read(jobs.list_jobs, status=Status.ERROR)
+    revived = await _revived(settings, rows)
+    for row in rows:
+        if row not in revived:
+            print(f"{row.kind} {row.job_key} is {row.status.value}: there is nothing to try again")
+    if revived:
+        what = f"{revived[0].kind} {revived[0].job_key}" if len(rows) == 1 else plural(len(revived), "job")
+        print(f"{what} will be tried again by the daemon, or by `memoryd sync`")
+    elif not rows:
+        print("no job is out of attempts")
+    return 0 if revived or not (key or rows) else 1
+
+
+async def _revived(settings: Settings, rows: Sequence[JobRow]) -> list[JobRow]:
+    """Revive jobs, here or by asking the daemon that holds the lock; return those that were."""
     try:
         async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="jobs") as context:
-            revived = await context.ledger.write(
-                jobs.retry,
-                kind=kind,
-                job_key=row.job_key,
-                now=context.clock.now(),
-                max_attempts=settings.ledger.max_attempts,
-            )
+            return [
+                row
+                for row in rows
+                if await context.ledger.write(
+                    jobs.retry,
+                    kind=JobKind(row.kind),
+                    job_key=row.job_key,
+                    now=context.clock.now(),
+                    max_attempts=settings.ledger.max_attempts,
+                )
+            ]
     except LedgerBusy:
-        if not daemon_holds(Home(settings.home)):
+        home = Home(settings.home)
+        if not daemon_holds(home):
             raise
-        request = {"do": "retry", "kind": kind.value, "key": row.job_key}
-        result = await control_socket.ask(Home(settings.home).socket, request, lambda _step: None)
-        revived = bool(result["revived"])
-    if not revived:
-        print(f"{kind.value} {row.job_key} is {row.status.value}: there is nothing to try again")
-        return 1
-    print(f"{kind.value} {row.job_key} will be tried again by the daemon, or by `memoryd sync`")
-    return 0
+        return [row for row in rows if await _daemon_revives(home, row)]
+
+
+async def _daemon_revives(home: Home, row: JobRow) -> bool:
+    request = {"do": "retry", "kind": row.kind, "key": row.job_key}
+    return bool((await control_socket.ask(home.socket, request, lambda _step: None))["revived"])
 
 
 def history(detail: JobDetail) -> list[str]:

@@ -93,7 +93,7 @@ def summary_lines(result: Mapping[str, object]) -> list[str]:
     lines += _failures(_list(result, "failures"))
     lines += _reasons("waits", result.get("undone"), MEANING_OF_WAIT)
     if dead := _number(result, "dead"):
-        lines.append(f"out of attempts: {plural(dead, 'job')} (memoryd jobs --status error)")
+        lines.append(f"out of attempts: {plural(dead, 'job')}; `memoryd jobs retry --all` tries again")
     lines += [f"no sessions to read at {root}" for root in _list(result, "missing_roots")]
     if not result.get("agents"):
         lines.append("no agent is configured, so nothing was looked for: run `memoryd init`")
