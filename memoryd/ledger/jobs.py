@@ -44,6 +44,7 @@ from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import JobKind, Outcome, Status, WaitReason
+from memoryd.ledger.takeover import is_live, take_back, take_back_from_the_dead
 
 __all__ = [
     "AttemptRow",
@@ -167,9 +168,9 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
     taken, whatever the clock says. `only` names the one job that may be taken. `mint` makes the token.
     """
     leased = fetch_jobs(conn, _SQL["list_leased"], {"kind": kind})
-    over = [job for job in leased if job.ownership_token not in held and not _is_live(job, now)]
+    over = [job for job in leased if job.ownership_token not in held and not is_live(job, now)]
     for job in over:
-        _take_back(conn, job, now=now, retry_cap=retry_cap)
+        take_back(conn, job, now=now, retry_cap=retry_cap)
     if len(leased) - len(over) >= max_running:
         return None
     parameters = {
@@ -321,41 +322,6 @@ def _store(conn: sqlite3.Connection, lease: Lease, output: NewOutput, now: float
     if stored and output.stem is not None:
         sessions.fix_stem(conn, output.thread_id, output.stem)
     return stored
-
-
-def _is_live(job: JobRow, now: float) -> bool:
-    assert job.lease_until is not None
-    assert job.lease_seconds is not None
-    return policy.lease_is_live(lease_until=job.lease_until, lease_seconds=job.lease_seconds, now=now)
-
-
-def take_back_from_the_dead(
-    conn: sqlite3.Connection, *, is_dead: Callable[[str], bool], now: float, retry_cap: float
-) -> int:
-    """Take back every lease whose holder is known to be dead, instead of waiting it out; return how many.
-
-    For the start of the process that holds memoryd.lock. Each counts as a crash, as a lease that ran out does.
-    """
-    leased = [job for kind in JobKind for job in fetch_jobs(conn, _SQL["list_leased"], {"kind": kind})]
-    dead = [job for job in leased if job.worker_id is not None and is_dead(job.worker_id)]
-    for job in dead:
-        _take_back(conn, job, now=now, retry_cap=retry_cap)
-    return len(dead)
-
-
-def _take_back(conn: sqlite3.Connection, job: JobRow, *, now: float, retry_cap: float) -> None:
-    started_at = job.started_at if job.started_at is not None else int(now)
-    wait = policy.after_crash(crash_count=job.crash_count + 1, started_at=started_at, now=now, retry_cap=retry_cap)
-    parameters = {
-        "kind": job.kind,
-        "job_key": job.job_key,
-        "token": job.ownership_token,
-        "epoch": job.epoch,
-        "ready_at": wait.ready_at,
-        "reason": wait.reason,
-    }
-    fetch_jobs(conn, _SQL["record_crash"], _ended(now) | parameters)
-    attempts.end(conn, job.attempt_id, Ending(Outcome.CRASHED, error="the run ended without a word"), now=now)
 
 
 def _begin(conn: sqlite3.Connection, job: JobRow, now: float) -> Lease:

@@ -25,7 +25,7 @@ def a_sighting(
         thread_id=thread_id,
         agent="codex",
         path=f"/sessions/{thread_id}.jsonl",
-        cwd="/work/shop",
+        cwd="/home/dev/shop",
         git_branch="main",
         parent_id=None,
         kind="interactive",

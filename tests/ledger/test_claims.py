@@ -7,7 +7,7 @@ from memoryd.ledger.claims import NewClaim
 from tests.ledger.factories import NOW
 
 UV = NewClaim("use uv", "User preferences", "global", "stated", ("a", "b"))
-PG = NewClaim("postgres runs on 5433", "Reusable knowledge", "/work/shop", "verified", ("a",))
+PG = NewClaim("postgres runs on 5433", "Reusable knowledge", "/home/dev/shop", "verified", ("a",))
 
 
 def _all(conn: sqlite3.Connection) -> list[tuple[str, int, int | None]]:
@@ -51,7 +51,7 @@ def test_a_claim_that_returns_begins_anew(conn: sqlite3.Connection) -> None:
 
 
 def test_the_same_words_elsewhere_are_another_claim(conn: sqlite3.Connection) -> None:
-    elsewhere = NewClaim(UV.text, UV.section, "/work/shop", "stated", ("a",))
+    elsewhere = NewClaim(UV.text, UV.section, "/home/dev/shop", "stated", ("a",))
     claims.replace_claims(conn, [UV, elsewhere], now=NOW)
 
     assert len(claims.valid(conn)) == 2

@@ -13,7 +13,7 @@ def nobody(_row: SessionRow) -> str | None:
 
 
 def only_shops(row: SessionRow) -> str | None:
-    return None if row.cwd == "/work/shop" else "excluded_cwd"
+    return None if row.cwd == "/home/dev/shop" else "excluded_cwd"
 
 
 def record(conn: sqlite3.Connection, *threads: str, judge: discovery.Judge = nobody, **changes: object) -> None:
@@ -23,7 +23,7 @@ def record(conn: sqlite3.Connection, *threads: str, judge: discovery.Judge = nob
 
 def test_looks_are_recorded_with_what_the_rules_say_of_them(conn: sqlite3.Connection) -> None:
     record(conn, THREAD, OTHER, judge=only_shops)
-    record(conn, OTHER, judge=only_shops, cwd="/work/secret")
+    record(conn, OTHER, judge=only_shops, cwd="/home/dev/secret")
 
     kept = {row.thread_id: row.excluded for row in sessions.list_sessions(conn)}
     assert kept == {THREAD: None, OTHER: "excluded_cwd"}

@@ -33,7 +33,7 @@ def test_an_output_is_given_with_what_is_known_of_its_session(conn: sqlite3.Conn
     row = outputs.get(conn, THREAD)
 
     assert row is not None
-    assert (row.agent, row.cwd, row.git_branch, row.started_at) == ("codex", "/work/shop", "main", 900)
+    assert (row.agent, row.cwd, row.git_branch, row.started_at) == ("codex", "/home/dev/shop", "main", 900)
     assert (row.rollout_path, row.stem) == (f"/sessions/{THREAD}.jsonl", "stem")
     assert (row.updated_at, row.source_updated_at, row.snapshot) == (1000, 1000, Snapshot(THREAD, 1000))
     assert (row.usage_count, row.last_usage, row.selected_for_phase2) == (0, None, False)

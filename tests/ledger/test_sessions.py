@@ -38,7 +38,7 @@ def _row(conn: sqlite3.Connection, thread_id: str = THREAD) -> SessionRow:
 def test_a_first_look_makes_a_row(conn: sqlite3.Connection) -> None:
     row = a_session(conn)
 
-    assert (row.thread_id, row.agent, row.cwd, row.updated_at) == (THREAD, "codex", "/work/shop", 1000)
+    assert (row.thread_id, row.agent, row.cwd, row.updated_at) == (THREAD, "codex", "/home/dev/shop", 1000)
     assert (row.first_seen_at, row.excluded, row.user_mode, row.stem) == (int(NOW), None, None, None)
     assert row.remembers
     assert row.is_open
