@@ -50,11 +50,12 @@ async def serve(path: Path, answer: Answer) -> AsyncIterator[None]:
             ) from error
         finally:
             os.umask(old_mask)
+        ours = _look(path)
         try:
             yield
         finally:
             server.close()
-            _remove(path)
+            _remove_ours(path, ours)
             await _end(answering)
 
 
@@ -95,6 +96,20 @@ def _message(line: bytes) -> dict[str, Any]:
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
+
+
+def _look(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _remove_ours(path: Path, ours: tuple[int, int] | None) -> None:
+    """Leave the socket of a daemon that has taken over since where it is."""
+    if _look(path) == ours:
+        _remove(path)
 
 
 async def _end(answering: set[asyncio.Task[None]]) -> None:

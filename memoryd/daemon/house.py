@@ -109,6 +109,7 @@ async def open_house(
             still_ours=partial(_still_ours, held, home.ledger_file, home.ledger_file.stat()),
             reached=reached,
         )
+        ledger.fence = context.still_ours
         await judge_clock(context)
         await adopt_folder(context)
         await mend_clock_damage(context)

@@ -24,7 +24,8 @@ log = logs.get()
 async def sound_ledger(home: Home, clock: Clock) -> AsyncIterator[Ledger]:
     """Give the open ledger, and close it; one found damaged on the way is set aside, so that the next opening is sound.
 
-    Raises what Ledger.open raises but LedgerCorrupt; that comes only from the block itself.
+    Raises what Ledger.open raises but LedgerCorrupt; that comes only from the block itself. What another process has
+    taken over is not set aside: LeaseLost.
     """
     ledger = await _open(home, clock)
     try:
@@ -70,6 +71,7 @@ async def _end_if_open(ledger: Ledger, home: Home, clock: Clock) -> None:
     except LedgerCorrupt as error:
         ledger.damage = error.message
     if ledger.damage is not None:
+        ledger.fence()
         await _rebuild(home, clock, ledger.damage)
 
 
@@ -78,6 +80,7 @@ async def _end(ledger: Ledger, home: Home, clock: Clock, problem: str) -> Rebuil
         await ledger.close()
     except LedgerCorrupt:
         pass  # said already
+    ledger.fence()
     return await _rebuild(home, clock, problem)
 
 

@@ -99,6 +99,7 @@ class Worker:
             log.debug("job.claimed", watermark=lease.input_watermark)
             started = self._context.clock.monotonic()
             self._context.held.add(lease)
+            self._context.reached(f"claimed:{lease.kind}")
             try:
                 done = await self._see_through(lease)
             except asyncio.CancelledError:
@@ -151,6 +152,7 @@ class Worker:
             done = await self._acknowledge_patiently(timed, outcome)
         except LeaseLost as error:
             return Done(lease.kind, lease.job_key, Ending.LEASE_LOST, message=str(error))
+        self._context.reached(f"acknowledged:{lease.kind}")
         if isinstance(outcome, Consolidated) and outcome.publication is not None and self._publish is not None:
             await self._publish(self._context)
         return done

@@ -30,10 +30,16 @@ BUSY_TRIES = 12
 """A minute, each try waiting for busy_timeout on the ledger's thread: other tasks' reads go on between them."""
 
 
+def unfenced() -> None:
+    """Forbid nothing: for a ledger that no other process can take over."""
+
+
 class Ledger:
     """An open ledger; `warning` says what is not as it should be about its place, if anything.
 
     `damage` is what SQLite said when it found the file damaged, None while it has not: who holds it sets it aside.
+    `fence` is called once a transaction has SQLite's write lock, and raises LeaseLost to forbid it: whoever has taken
+    the ledger over since can then not have written yet, so that a process that slept through that changes nothing.
     A caller that is cancelled while it waits sees CancelledError although its transaction runs to its end: the outcome
     is unknown to it and can be read again by the token.
     """
@@ -44,6 +50,7 @@ class Ledger:
         self.path = path
         self.warning: str | None = None
         self.damage: str | None = None
+        self.fence: Callable[[], None] = unfenced
         self._raw = raw
         self._connection = connection
         self._writable = writable
@@ -97,7 +104,12 @@ class Ledger:
         """Run `fn(conn, ...)` as one transaction that may write: all of it is committed, or nothing on any error."""
         if not self._writable:
             raise StorageError(f"cannot write to the ledger {self.path}: it was opened for reading")
-        return await self._run(WRITE, lambda conn: fn(conn, *args, **kwargs), "write to")
+
+        def fenced(conn: sqlite3.Connection) -> T:
+            self.fence()
+            return fn(conn, *args, **kwargs)
+
+        return await self._run(WRITE, fenced, "write to")
 
     async def read(
         self, fn: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
@@ -109,7 +121,12 @@ class Ledger:
         self, fn: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `fn(conn, ...)` outside of any transaction: for what SQLite does not do inside one."""
-        return await self._on_thread(lambda: fn(self._raw, *args, **kwargs), "look after")
+
+        def fenced() -> T:
+            self.fence()
+            return fn(self._raw, *args, **kwargs)
+
+        return await self._on_thread(fenced, "look after")
 
     async def _run(self, frame: tuple[str, str], fn: Callable[[sqlite3.Connection], T], attempt: str) -> T:
         for _ in range(BUSY_TRIES - 1):

@@ -75,6 +75,7 @@ async def consolidate(context: Context, lease: Lease) -> Outcome:
     """Run the consolidation job up to its git objects. Raises ResultRejected, ModelError, GitError, LeaseLost."""
     await publish_decided(context)
     evidence = await _gather(context, lease)
+    context.reached("evidence_staged")
     try:
         if not evidence.diff.changes and await in_thread(_stands, evidence):
             log.info("consolidation.unchanged", selected=len(evidence.selected))
@@ -108,7 +109,9 @@ async def _put_in_place(context: Context, decided: Publication) -> None:
         reached=context.reached,
         still_ours=context.still_ours,
     )
+    context.still_ours()
     await in_thread(context.refresh_recall, decided.commit)
+    context.reached("recall_refreshed")
     log.info("recall.refreshed", commit=decided.commit[:12])
     await remember_folder(context)
     await context.ledger.write(publications.mark_published, decided.id, now=context.clock.now())
@@ -131,6 +134,7 @@ async def _gather(context: Context, lease: Lease) -> Evidence:
     selected = [_cleaned(context, row) for row in selected]
     before = await context.ledger.read(outputs.previously_selected)
     removed = frozenset(row.thread_id for row in before) - {row.thread_id for row in selected}
+    context.still_ours()
     return await in_thread(_stage, context, lease.token, selected, removed, clock)
 
 
@@ -307,6 +311,7 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
     work = evidence.staged.work
     (work / DIFF_FILE).unlink(missing_ok=True)
     claims = await in_thread(lambda: claims_of_folder(Folder.read(work)))
+    context.still_ours()
     commit = await in_thread(
         publish.prepare_commit,
         context.repository,

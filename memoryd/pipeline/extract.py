@@ -85,6 +85,7 @@ async def extract(context: Context, lease: Lease) -> Outcome:
         reply = await _Interview(context, lease, session, model.client, ratio).hold(loaded, tokens)
     context.reached("reply_received")
     await _credit(context, loaded.citations)
+    context.reached("usage_credited")
     if reply.is_empty:
         return NothingToRemember(loaded.covered)
     return Extracted(redacted_output(context, session, loaded, reply), loaded.covered)
