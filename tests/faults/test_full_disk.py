@@ -17,7 +17,7 @@ from tests.support.hasty import HastyClock
 from tests.support.house import a_house, settings_in
 from tests.support.model_server import ModelServer
 from tests.support.process import GLOBAL_KIND, PATIENCE_SECONDS, Place
-from tests.support.readers import reading
+from tests.support.readers import ARTEFACTS, assert_only_accepted, reading
 from tests.support.sessions import a_rollout
 
 pytestmark = pytest.mark.skipif(
@@ -76,7 +76,8 @@ def test_sync_on_a_full_disk_loses_nothing_and_goes_on_when_there_is_room(
         with small.daemon() as daemon:
             daemon.wait_for_event("consolidation.published")
     assert_accepted(small, sessions=2)
-    assert all(len(contents) == 2 for contents in reader.seen.values())
+    assert_only_accepted(small, reader)
+    assert [len(reader.seen[small.memories / name]) for name in ARTEFACTS] == [2, 2]
 
 
 def test_a_daemon_on_a_full_disk_pauses_and_can_be_stopped(small: Place, server: ModelServer) -> None:
