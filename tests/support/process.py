@@ -206,7 +206,10 @@ class Place:
 
 
 class Process:
-    """A running command. Its stderr is read as it comes; log lines become events that can be waited for."""
+    """A running command, in a process group of its own.
+
+    Its stderr is read as it comes; log lines become events that can be waited for.
+    """
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
         self._popen = subprocess.Popen(
@@ -217,6 +220,7 @@ class Process:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            process_group=0,
         )
         self._changed = threading.Condition()
         self._lines: list[str] = []
@@ -276,6 +280,28 @@ class Process:
 
     def send(self, number: signal.Signals) -> None:
         self._popen.send_signal(number)
+
+    def wait_until_frozen(self) -> None:
+        """Wait until SIGSTOP, whoever sent it, has stopped the process."""
+        _pid, status = os.waitpid(self.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), f"it ended instead:\n{self.output}"
+
+    def freeze(self) -> None:
+        """SIGSTOP: it runs no more, and knows nothing of it."""
+        self.send(signal.SIGSTOP)
+        self.wait_until_frozen()
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        self.send(signal.SIGCONT)
+
+    def is_alone_in_its_group(self) -> bool:
+        """Tell whether nothing that it started, and nothing that those started, is left."""
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
 
     def terminate(self) -> int:
         """SIGTERM, and the exit code."""
