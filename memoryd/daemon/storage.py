@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memoryd import logs
 from memoryd.errors import StorageError
-from memoryd.ledger import meta
+from memoryd.ledger import backups, meta
 from memoryd.pipeline.context import Context, in_thread
 from memoryd.workspace.files import write_durably
 
@@ -53,6 +53,8 @@ class Storage:
 
     async def _try(self) -> None:
         context = self._context
+        # Its own log may be what fills the disk: cut, it gives that room back.
+        await context.ledger.apart(backups.shorten_log)
         await in_thread(_write_and_remove, context.home.path / TRIAL_FILE)
         await context.ledger.write(meta.put, TRIAL_KEY, str(int(context.clock.now())))
 

@@ -50,7 +50,8 @@ _ISOLATED: Final = {
     "LC_ALL": "C",
 }
 _NEVER_SAID: Final = "warning: core.fsyncObjectFiles"
-_NO_ROOM: Final = ("No space left on device", "Read-only file system", "Disk quota exceeded")
+_NO_ROOM: Final = ("No space left on device", "Read-only file system", "Disk quota exceeded", "couldn't write")
+"""The last is all that git says of a reference that finds no room."""
 _INSTALL_GIT: Final = "install git, for instance with `apt install git` or `xcode-select --install`"
 _DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 

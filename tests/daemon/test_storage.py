@@ -29,6 +29,9 @@ async def test_a_pause_ends_by_itself_when_a_trial_write_goes_through(tmp_path: 
 class Full:
     """A ledger that takes nothing."""
 
+    async def apart(self, *args: object, **kwargs: object) -> object:
+        return True
+
     async def write(self, *args: object, **kwargs: object) -> object:
         raise DiskFull("still no room")
 
