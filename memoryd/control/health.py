@@ -87,9 +87,9 @@ async def of_clock(ledger: Ledger, clock: Clock) -> list[Finding]:
     ]
 
 
-async def of_storage(home: Home, *, asks_daemon: bool) -> list[Finding]:
+async def of_storage(home: Home, *, asks_daemon: bool, answer_seconds: float = ANSWER_SECONDS) -> list[Finding]:
     """Tell that nothing is claimed since the disk takes nothing: as the daemon says, else as the disk looks."""
-    reason = (await _daemon_says(home.socket) if asks_daemon else None) or _disk_says(home.path)
+    reason = (await _daemon_says(home.socket, answer_seconds) if asks_daemon else None) or _disk_says(home.path)
     return [Finding("storage_paused", "error", reason, STORAGE_REMEDY)] if reason else []
 
 
@@ -100,9 +100,9 @@ def _said_of(standing: Standing) -> str:
     return f"the clock says {now}, which is earlier than what the ledger holds"
 
 
-async def _daemon_says(socket: Path) -> str | None:
+async def _daemon_says(socket: Path, seconds: float) -> str | None:
     try:
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with asyncio.timeout(seconds):
             said = await control_socket.ask(socket, {"do": "health"}, lambda _step: None)
     except (StorageError, TimeoutError, OSError):
         return None

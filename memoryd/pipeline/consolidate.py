@@ -32,7 +32,7 @@ from memoryd.workspace import acceptance, mending, protection, publish, staging
 from memoryd.workspace.claims import claims_of_folder
 from memoryd.workspace.diff import WorkspaceDiff, workspace_diff
 from memoryd.workspace.extensions import expire_extension_resources
-from memoryd.workspace.files import write_private
+from memoryd.workspace.files import ensure_room, write_private
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.layout import AD_HOC_NOTES, DIFF_FILE, EXTENSIONS, MEMORY_FILE, ROLLOUT_SUMMARIES, SUMMARY_FILE
 from memoryd.workspace.materialise import materialise
@@ -45,6 +45,9 @@ log = logs.get()
 LONGEST_SHORT_PAUSE_SECONDS = 65.0
 """Limits per minute are over within one."""
 MAX_SHORT_PAUSES = 5
+LEAST_ROOM_BYTES = 64 * 1024
+COPIES_WRITTEN = 2
+"""What a result takes once it is paid for: its git objects, and the files in place. No model is asked without room."""
 CONTEXT_BYTES_PER_TOKEN = 2.0
 """Of a known window two bytes a token may be conversation: the rest is for instructions, answers and dense text."""
 
@@ -198,6 +201,8 @@ async def _write(context: Context, lease: Lease, evidence: Evidence) -> AgentRun
 
 async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client: Client) -> AgentRun:
     settings, model = context.settings.consolidate, context.consolidate
+    before = sum(len(text) for text in evidence.before.files.values())
+    ensure_room(context.home.path, LEAST_ROOM_BYTES + COPIES_WRITTEN * before)
     mode = prompting.Mode.INCREMENTAL if evidence.before.text(MEMORY_FILE).strip() else prompting.Mode.INIT
     parts = prompting.consolidation_question_parts(
         mode,

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,17 @@ def write_durably(path: Path, data: bytes, *, mode: int = 0o600) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
+
+
+def ensure_room(folder: Path, wanted_bytes: int) -> None:
+    """Raise DiskFull unless so many bytes are free on the disk of `folder`: before work that is paid for."""
+    with translated("look for room at", folder):
+        free = shutil.disk_usage(folder).free
+    if free < wanted_bytes:
+        raise DiskFull(
+            f"{free} bytes are free at {folder}, and {wanted_bytes} are needed to go on",
+            remedy="free some space; memoryd goes on by itself",
+        )
 
 
 def fsync_folder(folder: Path) -> None:

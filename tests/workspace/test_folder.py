@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from memoryd.errors import DiskFull, StorageError
-from memoryd.workspace.files import translated
+from memoryd.workspace.files import ensure_room, translated
 from memoryd.workspace.folder import MAX_FILE_BYTES, Folder, Odd, folder_signature
 from tests.workspace.factories import write_files
 
@@ -86,3 +86,11 @@ def test_what_code_puts_together_from_all_sessions_may_be_larger_than_a_persons_
     found = Folder.read(tmp_path)
     assert sorted(found.files) == ["phase2_workspace_diff.md", "raw_memories.md"]
     assert found.odd == {"notes/raw_memories.md": Odd.TOO_LARGE}
+
+
+def test_work_that_must_be_kept_begins_only_where_there_is_room_for_it(tmp_path: Path) -> None:
+    ensure_room(tmp_path, 1)
+    with pytest.raises(DiskFull, match="bytes are free"):
+        ensure_room(tmp_path, 1 << 62)
+    with pytest.raises(StorageError, match="look for room"):
+        ensure_room(tmp_path / "none", 1)
