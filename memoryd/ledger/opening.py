@@ -24,6 +24,9 @@ _PRAGMAS = (
 )
 
 
+_NO_FILE_BESIDE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+
+
 def open_writer(
     path: Path, *, steps: Sequence[Migration], mountinfo: str, now: float
 ) -> tuple[sqlite3.Connection, str | None]:
@@ -48,7 +51,7 @@ def open_writer(
 def open_reader(path: Path, *, steps: Sequence[Migration]) -> sqlite3.Connection:
     """Open the ledger so that nothing can be written; raises StorageError when there is none yet.
 
-    On a read-only mount a WAL database opens only as immutable.
+    On a read-only mount, or without room for the log's index, a WAL database opens only as immutable.
     """
     if not path.exists():
         raise _no_ledger(path)
@@ -57,7 +60,7 @@ def open_reader(path: Path, *, steps: Sequence[Migration]) -> sqlite3.Connection
         version = _read_version(conn, path, steps)
     except sqlite3.OperationalError as error:
         conn.close()
-        if primary_code(error) not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+        if primary_code(error) not in _NO_FILE_BESIDE:
             raise
         conn = _connect(path, "mode=ro&immutable=1")
         version = _read_version(conn, path, steps)

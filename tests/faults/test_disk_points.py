@@ -15,6 +15,7 @@ from tests.support.checks import assert_accepted
 from tests.support.clock import FakeClock
 from tests.support.house import Answering, a_house, settings_in
 from tests.support.in_process_model import good_model
+from tests.support.model_server import ModelServer
 from tests.support.process import Place
 from tests.support.readers import ARTEFACTS, reading
 from tests.support.sessions import a_rollout
@@ -83,3 +84,57 @@ async def test_a_disk_that_fills_there_loses_nothing_and_repeats_at_most_one_run
     assert_accepted(small, sessions=2)
     assert [len(reader.seen[small.memories / name]) for name in ARTEFACTS] == [2, 2]
     assert sum(question.schema is not None for question in client.asked) <= 2
+
+
+def storage_paused(place: Place) -> str | None:
+    """What status says of the disk, by its own finding."""
+    done = place.run("status", "--json")
+    assert done.code == 1, done
+    health = done.json["health"]
+    return next((item["message"] for item in health if item["id"] == "storage_paused"), None)
+
+
+def a_growing_place(place: Place, server: ModelServer) -> None:
+    place.configure(
+        base_url=server.base_url, limits__backfill="recent", discover__min_idle="1s", discover__scan_interval="1s"
+    )
+    place.codex.mkdir()
+
+
+def test_a_daemon_starts_on_a_full_disk_waits_and_can_be_stopped(small: Place, server: ModelServer) -> None:
+    a_growing_place(small, server)
+    assert small.run("sync").code == 0
+    fill(small)
+
+    with small.start(*small.words("run")) as daemon:
+        daemon.wait_for_event("storage.paused")
+        assert storage_paused(small) is not None
+        assert daemon.is_running
+        assert daemon.terminate() == 0, daemon.output
+    assert server.requests == []
+
+
+def test_a_disk_that_becomes_read_only_pauses_a_daemon_and_status_says_so(small: Place, server: ModelServer) -> None:
+    a_growing_place(small, server)
+    with small.daemon() as daemon:
+        subprocess.run(["mount", "-o", "remount,ro", str(small.home)], check=False)
+        if not os.statvfs(small.home).f_flag & os.ST_RDONLY:
+            pytest.skip("this machine does not make a disk read-only that is in use")
+        a_rollout(small.codex, now=time.time(), idle_hours=7, turns=[SECOND])
+        daemon.wait_for_event("storage.paused")
+        assert server.requests == []
+        assert storage_paused(small) is not None
+        subprocess.run(["mount", "-o", "remount,rw", str(small.home)], check=True)
+
+
+def test_status_names_the_pause_of_a_running_daemon(small: Place, server: ModelServer) -> None:
+    a_growing_place(small, server)
+    with small.daemon() as daemon:
+        filler = fill(small)
+        a_rollout(small.codex, now=time.time(), idle_hours=7, turns=[SECOND])
+        daemon.wait_for_event("storage.paused")
+        said = storage_paused(small)
+        assert said is not None
+        assert "paused" in said
+        filler.unlink()
+    assert server.requests == []
