@@ -1,8 +1,11 @@
 """What a stage works with: the open things of the house, handed over by the composer; stages open nothing."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -20,6 +23,9 @@ from memoryd.workspace.layout import Home
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_UNWANTED: ContextVar[threading.Event | None] = ContextVar("unwanted", default=None)
+"""Set once nobody waits any more for what this thread does."""
 
 
 class Client(Protocol):
@@ -84,5 +90,22 @@ class Context:
 
 
 async def in_thread(work: Callable[Concatenate[P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work (files, git) beside the event loop: the one way in which stages do so."""
-    return await asyncio.to_thread(work, *args, **kwargs)
+    """Run blocking work (files, git) beside the event loop: the one way in which stages do so.
+
+    When cancelled, the thread goes on to its end, or to the next item that it takes from `while_wanted`.
+    """
+    unwanted, around = threading.Event(), copy_context()
+    around.run(_UNWANTED.set, unwanted)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(None, partial(around.run, work, *args, **kwargs))
+    finally:
+        unwanted.set()
+
+
+def while_wanted(items: Iterable[T]) -> Iterator[T]:
+    """Pass items on until whoever waits for this thread is cancelled: no long reading holds up the end of a daemon."""
+    unwanted = _UNWANTED.get()
+    for item in items:
+        if unwanted is not None and unwanted.is_set():
+            raise asyncio.CancelledError
+        yield item

@@ -7,6 +7,7 @@ from pathlib import Path
 from memoryd.config import Settings
 from memoryd.errors import SessionVanished, SessionWithoutItems
 from memoryd.ledger.sessions import Covered
+from memoryd.pipeline.context import while_wanted
 from memoryd.pipeline.evidence import Evidence, gather
 from memoryd.redact import Redactor
 from memoryd.sources.items import CitationSeen, MemoryMode, SessionFile
@@ -53,7 +54,7 @@ def load(
     """Read a session's file once, streaming (blocking). Raises SourceError; never "nothing" for what it cannot read."""
     with reader.read(file) as reading:
         evidence = gather(
-            reading,
+            while_wanted(reading),
             redactor=redactor,
             private_tags=settings.privacy.private_tags,
             home=home,
