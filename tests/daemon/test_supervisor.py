@@ -12,7 +12,7 @@ from memoryd.clock import SystemClock
 from memoryd.daemon import control_socket
 from memoryd.daemon.supervisor import DISK_PAUSE_SECONDS, DRAIN_SECONDS, WATCHDOG_SECONDS, Supervisor
 from memoryd.daemon.ticker import JUMP_SECONDS
-from memoryd.errors import DiskFull, GitError, LeaseLost, StorageError
+from memoryd.errors import DiskFull, GitError, LeaseLost, LedgerCorrupt, StorageError
 from memoryd.ledger import jobs, outputs, publications
 from memoryd.ledger.overview import JobRow
 from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
@@ -288,6 +288,18 @@ async def test_a_replaced_lock_stops_the_daemon_with_its_reason(tmp_path: Path, 
         with pytest.raises(LeaseLost, match="removed or replaced"):
             await daemon.task
         assert daemon.log.events("daemon.stopped")
+
+
+async def test_damage_that_somebody_met_in_silence_stops_the_daemon(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "codex" / "sessions").mkdir(parents=True)
+    async with a_daemon(tmp_path, clock) as daemon:
+        await daemon.logged("scan.completed")
+        daemon.context.ledger.damage = "page 7 is broken"
+        await daemon.pass_time(WATCHDOG_SECONDS)
+        await daemon.until(daemon.task.done)
+        with pytest.raises(LedgerCorrupt, match="page 7 is broken"):
+            await daemon.task
+    assert daemon.log.events("ledger.replaced")
 
 
 @pytest.mark.parametrize("seconds", [7200.0, -7200.0])

@@ -59,7 +59,7 @@ CASES: dict[str, tuple[Look | None, Look, int | None, Doubt | None]] = {
 def test_a_clock_is_in_doubt_when_it_is_behind_what_is_stored_or_jumped_by_more_than_30_days(case: str) -> None:
     before, look, newest, doubt = CASES[case]
 
-    standing = plausibility(before and believed(before), look, newest)
+    standing = plausibility(None if before is None else believed(before), look, newest)
 
     assert standing.doubt == doubt
     assert standing.last == look
