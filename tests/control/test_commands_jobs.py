@@ -63,7 +63,7 @@ def test_a_run_that_goes_on_and_a_success_are_shown(shell: Shell) -> None:
     assert "done after" in shell("jobs", "show", "global").out
     shell.write(enqueue, OTHER)
     shell.write(claim)
-    assert "still running after unknown time" in shell("jobs", "show", OTHER).out
+    assert "still running, 0 requests, 0 tokens" in shell("jobs", "show", OTHER).out
 
 
 @pytest.mark.parametrize(

@@ -278,6 +278,17 @@ class Process:
         assert len(events) >= count, f"{len(events)} of {count} events {name}; the log:\n{self.output}"
         return events[count - 1]
 
+    def wait_for_lines(self, count: int, *, or_events: tuple[str, int]) -> None:
+        """Wait until it has written so many lines on stderr, or so many events of a name, or has ended."""
+        name, most = or_events
+
+        def enough() -> bool:
+            named = sum(event["event"] == name for event in self._events)
+            return len(self._lines) >= count or named >= most or self._over()
+
+        with self._changed:
+            self._changed.wait_for(enough, PATIENCE_SECONDS)
+
     def send(self, number: signal.Signals) -> None:
         self._popen.send_signal(number)
 
@@ -303,19 +314,19 @@ class Process:
             return True
         return False
 
-    def terminate(self) -> int:
-        """SIGTERM, and the exit code."""
+    def terminate(self, within: float = PATIENCE_SECONDS) -> int:
+        """SIGTERM, and the exit code; subprocess.TimeoutExpired when it has not ended `within` so many seconds."""
         self.send(signal.SIGTERM)
-        return self.wait()
+        return self.wait(within)
 
     def kill(self) -> int:
         """kill -9, and the exit code."""
         self._popen.kill()
         return self.wait()
 
-    def wait(self) -> int:
+    def wait(self, within: float = PATIENCE_SECONDS) -> int:
         """Wait for its end, and return the exit code."""
-        code = self._popen.wait(PATIENCE_SECONDS)
+        code = self._popen.wait(within)
         for reader in self._readers:
             reader.join(PATIENCE_SECONDS)
         for stream in (self._popen.stdout, self._popen.stderr):

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Final
 
 from memoryd import config
 from memoryd.clock import SystemClock
@@ -14,9 +15,19 @@ from memoryd.daemon.house import daemon_holds, open_house
 from memoryd.errors import LedgerBusy, UsageError
 from memoryd.ledger import jobs
 from memoryd.ledger.database import Ledger
-from memoryd.ledger.jobs import JobDetail, JobRow
-from memoryd.ledger.states import JobKind, Status
+from memoryd.ledger.jobs import AttemptRow, JobDetail, JobRow
+from memoryd.ledger.states import JobKind, Outcome, Status
 from memoryd.workspace.layout import Home
+
+OUTCOMES: Final = {
+    Outcome.DONE: "done",
+    Outcome.NOTHING: "nothing to remember",
+    Outcome.DEFERRED: "put off",
+    Outcome.FAILED: "failed",
+    Outcome.RELEASED: "given back",
+    Outcome.CRASHED: "crashed",
+}
+"""How the history of a job names the ends of its runs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -114,15 +125,24 @@ def history(detail: JobDetail) -> list[str]:
     told = [_row_line(job)]
     if job.last_error:
         told.append(f"  last error: {job.last_error}")
-    told.append(f"  attempts left: {job.retry_remaining}; runs so far: {len(detail.attempts)}")
-    for attempt in detail.attempts:
-        took = f"{attempt.duration_ms / 1000:.1f} s" if attempt.duration_ms is not None else "unknown time"
-        told.append(
-            f"  {moment(attempt.started_at)}  {attempt.outcome or 'still running'} after {took}, "
-            f"{plural(attempt.requests, 'request')}, {attempt.tokens_in + attempt.tokens_out} tokens"
-            + (f"; {attempt.error_class or 'error'}: {attempt.error}" if attempt.error else "")
-        )
+    told.append(f"  attempts left: {job.retry_remaining}; runs so far: {len(detail.attempts)}, the newest first")
+    told += (f"  {moment(attempt.started_at)}  {_run_line(attempt)}" for attempt in detail.attempts)
     return told
+
+
+def _run_line(attempt: AttemptRow) -> str:
+    ended = OUTCOMES[attempt.outcome] if attempt.outcome else "still running"
+    if attempt.duration_ms is not None:
+        ended += f" after {attempt.duration_ms / 1000:.1f} s"
+    parts = [ended, plural(attempt.requests, "request"), f"{attempt.tokens_in + attempt.tokens_out} tokens"]
+    if attempt.model:
+        parts.append(f"{attempt.provider}/{attempt.model}")
+    line = ", ".join(parts)
+    if attempt.outcome is Outcome.RELEASED:
+        return f"{line}; memoryd was stopped, and the attempt was not counted"
+    if attempt.error and attempt.error_class:
+        return f"{line}; {attempt.error_class}: {attempt.error}"
+    return f"{line}; {attempt.error}" if attempt.error else line
 
 
 async def _reader(settings: Settings) -> Ledger:
