@@ -1,6 +1,6 @@
 import asyncio
 import stat
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -173,6 +173,22 @@ async def test_an_old_socket_file_is_replaced(path: Path) -> None:
     path.write_text("left by a killed daemon")
     async with serve(path, echo):
         assert stat.S_ISSOCK(path.stat().st_mode)
+
+
+async def test_the_socket_of_a_daemon_that_took_over_stays_where_it_is(path: Path) -> None:
+    async with AsyncExitStack() as first, AsyncExitStack() as second:
+        await first.enter_async_context(serve(path, echo))
+        await second.enter_async_context(serve(path, echo))
+        await first.aclose()
+
+        assert await ask(path, {"do": "sync"}, ignore) == {"asked": {"do": "sync"}}
+    assert not path.exists()
+
+
+async def test_a_socket_that_somebody_removed_is_not_missed(path: Path) -> None:
+    async with serve(path, echo):
+        path.unlink()
+    assert not path.exists()
 
 
 async def test_a_home_deeper_than_the_kernel_s_limit_is_served_all_the_same(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from memoryd.daemon.rescue import sound_ledger
 from memoryd.daemon.upkeep import look_after
-from memoryd.errors import LedgerCorrupt, StorageError
+from memoryd.errors import LeaseLost, LedgerCorrupt, StorageError
 from memoryd.ledger import meta, rebuilding
 from memoryd.ledger.database import Ledger
 from memoryd.workspace.layout import Home, prepare
@@ -80,6 +80,28 @@ async def test_damage_found_while_it_is_used_is_set_aside_at_the_end(home: Home,
     assert replaced(log)
     async with sound_ledger(home, clock) as ledger:
         await ledger.read(read_all)
+
+
+@pytest.mark.parametrize("passed_on", [True, False])
+async def test_damage_of_a_ledger_that_another_process_has_taken_over_is_its_to_set_aside(
+    home: Home, clock: FakeClock, passed_on: bool
+) -> None:
+    """I2."""
+
+    def fence() -> None:
+        raise LeaseLost("somebody else has it")
+
+    async def meet_damage() -> None:
+        async with sound_ledger(home, clock) as ledger:
+            ledger.fence = fence
+            ledger.damage = "damaged"
+            if passed_on:
+                raise LedgerCorrupt("damaged")
+
+    with pytest.raises(LeaseLost):
+        await meet_damage()
+
+    assert rebuilding.damaged_folders(home.path) == []
 
 
 async def test_damage_that_nobody_passed_on_is_set_aside_as_well(home: Home, clock: FakeClock) -> None:

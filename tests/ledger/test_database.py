@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt, LedgerTooNew, StorageError
+from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, LedgerTooNew, StorageError
 from memoryd.ledger import meta
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.migrations import Migration, shipped
@@ -270,3 +270,23 @@ async def test_a_ledger_of_a_newer_program_is_refused_with_both_versions(path: P
     for read_only in (False, True):
         with pytest.raises(LedgerTooNew, match=r"version 7, this memoryd knows versions up to 1.*newer memoryd"):
             await _open(path, read_only=read_only)
+
+
+async def test_a_ledger_that_was_taken_over_is_written_no_more_but_can_be_read(ledger: Ledger) -> None:
+    """I2: the fence is asked once SQLite's write lock is held, so that the new owner has not written yet."""
+    asked: list[bool] = []
+
+    def fence() -> None:
+        asked.append(ledger._raw.in_transaction)
+        raise LeaseLost("somebody else has it")
+
+    await ledger.write(_put, "colour", "green")
+    ledger.fence = fence
+
+    with pytest.raises(LeaseLost):
+        await ledger.write(_put, "colour", "red")
+    with pytest.raises(LeaseLost):
+        await ledger.apart(_put, "colour", "blue")
+
+    assert asked == [True, False]
+    assert await ledger.read(meta.get, "colour") == "green"
