@@ -10,8 +10,8 @@ import pytest
 
 from tests.support.checks import assert_accepted, threads_asked_about
 from tests.support.growing import a_session_of_now, go_on, path_of
-from tests.support.model_asked import CONSOLIDATION, STAGE1, Recorded
-from tests.support.model_replies import Hang, Scripted
+from tests.support.model_asked import STAGE1
+from tests.support.model_replies import Hang
 from tests.support.model_server import ModelServer
 from tests.support.process import GLOBAL_KIND, PATIENCE_SECONDS, STAGE1_KIND, Place, Process
 
@@ -88,36 +88,6 @@ def test_a_session_that_goes_on_is_extracted_again(impatient: Place, server: Mod
     assert "never mention ticket numbers" in server.of_kind(STAGE1)[-1].opening
     assert "never mention ticket numbers" in (impatient.memories / "MEMORY.md").read_text()
     assert_accepted(impatient, sessions=1)
-
-
-@pytest.mark.parametrize("stage", [STAGE1, CONSOLIDATION])
-def test_sigterm_in_the_middle_of_a_stage_gives_the_job_back_and_a_restart_converges(
-    impatient: Place, server: ModelServer, stage: str
-) -> None:
-    """I1: exit 0, the job claimable at once, its attempt unspent, every request accounted for."""
-
-    def hang(asked: Recorded) -> Scripted | None:
-        return Hang() if asked.kind == stage else None
-
-    server.reply_with(hang)
-    with impatient.daemon() as daemon:
-        a_session_of_now(impatient.codex, "Use tabs in the Makefile and nowhere else.")
-        server.wait_for(1, kind=stage)
-        assert daemon.terminate() == 0
-        assert daemon.events("daemon.stopped")
-
-    kind = STAGE1_KIND if stage == STAGE1 else GLOBAL_KIND
-    columns = "status, retry_remaining, wait_reason, ownership_token"
-    assert impatient.query(f"SELECT {columns} FROM jobs WHERE kind = ?", kind) == [("pending", 3, None, None)]
-    assert not (impatient.home / "memoryd.sock").exists()
-    assert impatient.requests_made() == len(server.requests)
-
-    server.reply_with(lambda _asked: None)
-    with impatient.daemon() as daemon:
-        daemon.wait_for_event("consolidation.published")
-    assert_accepted(impatient, sessions=1)
-    assert impatient.requests_made() == len(server.requests)
-    assert len(server.of_kind(STAGE1)) == (2 if stage == STAGE1 else 1)
 
 
 def test_a_second_sigterm_ends_the_daemon_at_once(impatient: Place, server: ModelServer) -> None:

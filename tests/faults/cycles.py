@@ -14,9 +14,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.checks import assert_accepted, threads_asked_about
+from tests.support.checks import assert_accepted, settle, threads_asked_about
 from tests.support.model_server import ModelServer
-from tests.support.process import Place, Process, assert_no_traceback
+from tests.support.process import Place, assert_no_traceback
 from tests.support.readers import assert_only_accepted, reading
 from tests.support.sessions import a_rollout, a_thread_id
 
@@ -54,7 +54,7 @@ class Cycles:
                 with reading(place.memories) as reader:
                     for number in range(count):
                         self._cycle(place, rng, record=number == 0 or rng.random() < NEW_SESSION)
-                    self._settle(place)
+                    settle(place)
                 self._look(place, server)
                 assert_only_accepted(place, reader)
         except Exception as error:
@@ -79,15 +79,6 @@ class Cycles:
         thread_id = a_thread_id(now, said)
         self.threads.append(thread_id)
         a_rollout(place.codex, now=now, idle_hours=1, turns=[said], thread_id=thread_id)
-
-    def _settle(self, place: Place) -> None:
-        """Let a daemon finish what is left."""
-        with place.daemon() as daemon:
-            while place.query("SELECT count(*) FROM jobs WHERE status <> 'done'") != [(0,)]:
-                self._wait_for_more(daemon)
-
-    def _wait_for_more(self, daemon: Process) -> None:
-        daemon.wait_for_event("scan.completed", len(daemon.events("scan.completed")) + 1)
 
     def _look(self, place: Place, server: ModelServer) -> None:
         """Everything is remembered, sound, accounted for, and nobody holds anything."""

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checks import assert_accepted, threads_asked_about
+from tests.support.checks import assert_accepted, settle, threads_asked_about
 from tests.support.model_asked import CONSOLIDATION, STAGE1, Recorded
 from tests.support.model_replies import Hang, Scripted
 from tests.support.model_server import ModelServer
-from tests.support.process import Finished, Place, thread_id_of
+from tests.support.process import STAGE1_KIND, Finished, Place, thread_id_of
 from tests.support.readers import ARTEFACTS, Reader, assert_only_accepted, reading
 from tests.support.sessions import a_rollout
 
@@ -113,13 +113,6 @@ def runs_of_the_agent(server: ModelServer) -> int:
     return sum(each.exchanges == [] for each in server.of_kind(CONSOLIDATION))
 
 
-def converge(place: Place) -> None:
-    """Start the daemon, and stop it when nothing is left to do."""
-    with place.daemon() as daemon:
-        if place.query("SELECT count(*) FROM jobs WHERE status <> 'done'") != [(0,)]:
-            daemon.wait_for_event("job.completed", where=lambda event: event["job_key"] == "global")
-
-
 def assert_converged(place: Place, reader: Reader, *, cited: str) -> None:
     """Both sessions stand in an accepted memory, readers saw whole versions, and what was cited counts once."""
     assert_accepted(place, sessions=2)
@@ -144,10 +137,12 @@ def test_a_daemon_killed_while_a_model_thinks_repeats_one_request_of_each_job_or
     server.reply_with(hang)
     with reading(remembering.memories) as reader:
         with remembering.daemon() as daemon:
+            if stage == CONSOLIDATION:
+                daemon.wait_for_event("job.completed", 2, where=lambda event: event["kind"] == STAGE1_KIND)
             server.wait_for(2 if stage == STAGE1 else 1, kind=stage)
             assert daemon.kill() == -signal.SIGKILL
         server.reply_with(lambda _asked: None)
-        converge(remembering)
+        settle(remembering)
 
     assert_accepted(remembering, sessions=3)
     assert_only_accepted(remembering, reader)

@@ -15,7 +15,7 @@ from tests.support.process import STAGE1_KIND, Place
 from tests.support.sessions import a_rollout
 
 LONGEST_END_SECONDS = 10.0
-CYCLES = 15
+CYCLES = 25
 """The 100 of the real trial are a command: `python -m tests.faults.cycles --cycles 100 --seed 7`."""
 
 
@@ -36,7 +36,7 @@ def processes_about(folder: Path) -> list[str]:
 def test_sigterm_in_a_stage_ends_everything_and_frees_the_lease_at_once(
     place: Place, server: ModelServer, stage: str
 ) -> None:
-    """A lease of an hour keeps nobody waiting, and the attempt is not spent."""
+    """I1: a lease of an hour keeps nobody waiting, the attempt is not spent, every request is accounted for."""
     place.configure(base_url=server.base_url, limits__backfill="recent", ledger__lease="1h")
     a_rollout(place.codex, now=time.time(), turns=["Keep the changelog short."])
 
@@ -53,6 +53,8 @@ def test_sigterm_in_a_stage_ends_everything_and_frees_the_lease_at_once(
         assert daemon.is_alone_in_its_group()
         assert daemon.events("daemon.stopped")
     assert processes_about(place.folder) == []
+    assert not (place.home / "memoryd.sock").exists()
+    assert place.requests_made() == len(server.requests)
     assert place.query("SELECT count(*) FROM jobs WHERE ownership_token IS NOT NULL OR lease_until IS NOT NULL") == [
         (0,)
     ]
@@ -63,6 +65,8 @@ def test_sigterm_in_a_stage_ends_everything_and_frees_the_lease_at_once(
     assert done.code == 0, done
     assert (STAGE1_KIND in done.json["jobs"]) == (stage == STAGE1)
     assert_accepted(place, sessions=1)
+    assert place.requests_made() == len(server.requests)
+    assert len(server.of_kind(STAGE1)) == (2 if stage == STAGE1 else 1)
 
 
 def test_a_daemon_that_is_started_and_ended_again_and_again_arrives(tmp_path: Path) -> None:

@@ -47,6 +47,13 @@ def threads_asked_about(requests: list[Recorded]) -> list[str]:
     return threads
 
 
+def settle(place: Place) -> None:
+    """Let a daemon, which looks every second, do all that is left to do."""
+    with place.daemon() as daemon:
+        while place.query("SELECT count(*) FROM jobs WHERE status <> 'done'") != [(0,)]:
+            daemon.wait_for_event("scan.completed", len(daemon.events("scan.completed")) + 1)
+
+
 def assert_accepted(place: Place, *, sessions: int) -> str:
     """An accepted commit, the folder equal to it, all formats right, recall made from it; return the commit."""
     accepted = place.git("rev-parse", "refs/memoryd/accepted")
