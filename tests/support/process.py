@@ -28,6 +28,8 @@ from typing import Any, Self
 REPOSITORY = Path(__file__).parents[2]
 MEMORYD = (sys.executable, "-W", "error", "-m", "memoryd.control.main")
 TRACES = ("Traceback (most recent call last)", "a fault in memoryd itself", "Exception ignored in")
+CLOCK = ("LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "DYLD_FORCE_FLAT_NAMESPACE")
+"""With these a whole run of the tests is put into another time (libfaketime); its children must live in it too."""
 MEASURED = tuple(name for name in os.environ if name.startswith("COVERAGE_PROCESS"))
 PATIENCE_SECONDS = 60.0
 """How long to wait for what must come; only a failing test waits that long."""
@@ -94,9 +96,10 @@ class Place:
 
     @property
     def environ(self) -> dict[str, str]:
-        """PATH and a HOME of the test's own; what coverage needs to measure child processes passes."""
-        kept = {name: os.environ[name] for name in MEASURED if self.measured and name in os.environ}
-        return {"PATH": os.environ["PATH"], "HOME": str(self.user_home), **kept, **self.extra}
+        """PATH and a HOME of the test's own; what measures child processes, or sets their clock, passes."""
+        measure = {name: os.environ[name] for name in MEASURED if self.measured and name in os.environ}
+        clock = {name: value for name, value in os.environ.items() if name in CLOCK or name.startswith("FAKETIME")}
+        return {"PATH": os.environ["PATH"], "HOME": str(self.user_home), **measure, **clock, **self.extra}
 
     def configure(
         self, *, base_url: str | None = None, kind: str = "openai", key: str | None = None, **changes: object
