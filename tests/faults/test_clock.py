@@ -1,5 +1,6 @@
 """The wall clock of the whole process is wrong (libfaketime): nothing stuck, nothing run twice, nothing pruned."""
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -16,7 +17,10 @@ from tests.support.model_server import ModelServer
 from tests.support.process import Place, Process
 from tests.support.sessions import a_rollout
 
-pytestmark = pytest.mark.skipif(shutil.which("faketime") is None, reason="there is no faketime program")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("faketime") is None, reason="there is no faketime program"),
+    pytest.mark.skipif("FAKETIME" in os.environ, reason="the clock of this whole run is set already"),
+]
 
 FIRST = "From now on run the formatter before every commit."
 SECOND = "Never rebase the release branch of the shop."
