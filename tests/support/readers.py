@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,8 @@ class Reader:
         self._thread = threading.Thread(target=self._read, name="reader", daemon=True)
 
     def _read(self) -> None:
-        while not self._stop.wait(PAUSE_SECONDS):
+        while not self._stop.is_set():
+            time.sleep(PAUSE_SECONDS)  # an Event's wait with a limit never ends where the clock is set by libfaketime
             for path in sorted({*self.seen, *self._there()}):
                 self._look_at(path)
 
