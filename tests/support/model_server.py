@@ -14,6 +14,7 @@ import argparse
 import json
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -237,7 +238,8 @@ class _Handler(BaseHTTPRequestHandler):
         data = _encoded(body_of(asked, slow.reply))
         self._start(200, {"Content-Type": "application/json"}, len(data))
         for start in range(0, len(data), slow.chunk_bytes):
-            if self.server.owner.closing.wait(slow.pause_seconds):
+            time.sleep(slow.pause_seconds)  # a timed wait of an Event never ends under libfaketime
+            if self.server.owner.closing.is_set():
                 self.close_connection = True
                 return
             self.wfile.write(data[start : start + slow.chunk_bytes])
