@@ -28,7 +28,7 @@ from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Client, Context, StageModel, in_thread
 from memoryd.pipeline.discover import exclusion_of_row
 from memoryd.pipeline.eligibility import Exclusion
-from memoryd.pipeline.loading import Loaded, file_of, load
+from memoryd.pipeline.loading import Loaded, load
 from memoryd.pipeline.offline_extract import extract_offline
 from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome, Skipped
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
@@ -98,9 +98,10 @@ def load_session(context: Context, session: SessionRow, *, budget_tokens: int, b
             f"the session {session.thread_id} belongs to {session.agent}, which is not configured",
             remedy=f"add {session.agent!r} to sources.agents",
         )
+    reader = context.agents[session.agent].reader
     loaded = load(
-        context.agents[session.agent].reader,
-        file_of(session.agent, Path(session.path)),
+        reader,
+        reader.locate(Path(session.path)),
         settings=context.settings,
         redactor=context.redactor,
         home=context.home.path,

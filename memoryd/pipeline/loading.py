@@ -1,11 +1,12 @@
 """Reads one session into bounded evidence: the same for stage 1, and for `explain`, which sends nothing."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memoryd.config import Settings
-from memoryd.errors import SessionVanished, SessionWithoutItems
+from memoryd.errors import SessionWithoutItems
 from memoryd.ledger.sessions import Covered
 from memoryd.pipeline.context import while_wanted
 from memoryd.pipeline.evidence import Evidence, gather
@@ -30,17 +31,6 @@ class Loaded:
     dropped: Counter[str]
 
 
-def file_of(agent: str, path: Path) -> SessionFile:
-    """Look at a session's file without opening it. Raises SessionVanished."""
-    try:
-        stat = path.stat()
-    except FileNotFoundError as error:
-        raise SessionVanished(
-            f"the session file {path} is no longer there", remedy="its memory, if it has one, stays"
-        ) from error
-    return SessionFile(agent, path, stat.st_size, stat.st_mtime_ns)
-
-
 def load(
     reader: SessionReader,
     file: SessionFile,
@@ -50,9 +40,10 @@ def load(
     home: Path,
     budget_tokens: int,
     bytes_per_token: float,
+    relatives: Sequence[SessionFile] = (),
 ) -> Loaded:
     """Read a session's file once, streaming (blocking). Raises SourceError; never "nothing" for what it cannot read."""
-    with reader.read(file) as reading:
+    with reader.read(file, relatives) as reading:
         evidence = gather(
             while_wanted(reading),
             redactor=redactor,

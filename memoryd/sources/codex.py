@@ -8,18 +8,19 @@ from pathlib import Path
 
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.codex_messages import environment_cwd, parse_message
-from memoryd.sources.codex_reading import last_instant, read_items
+from memoryd.sources.codex_reading import read_items
 from memoryd.sources.codex_records import (
     AGENT,
     RESPONSE_ITEM,
     SESSION_META,
     Record,
     SessionMeta,
-    canonical_thread_id,
     decode_record,
     parse_memory_mode,
     parse_meta,
 )
+from memoryd.sources.files import files_below, is_tellable, locate_file, session_file
+from memoryd.sources.identity import canonical_thread_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionTail
 from memoryd.sources.jsonl import BLOCK_BYTES, COMPRESSED_SUFFIX, SessionBytes
 from memoryd.sources.rawjson import as_fields, as_text
@@ -62,6 +63,10 @@ class CodexReader:
                 seen.add(identity)
                 yield file
 
+    def locate(self, path: Path) -> SessionFile:
+        """Look at a session's file without opening it; its compressed twin may have taken its place."""
+        return locate_file(AGENT, path)
+
     def missing_roots(self, homes: Sequence[Path]) -> list[Path]:
         """Return the homes whose sessions folder is absent or cannot be listed."""
         return [home for home in homes if not os.access(home / SESSIONS, os.R_OK | os.X_OK)]
@@ -92,8 +97,9 @@ class CodexReader:
             size = source.bytes_read if source.is_compressed else source.size
             return SessionTail(last_instant(at, source), size, mode, timed=at is not None)
 
-    def read(self, file: SessionFile) -> Reading:
+    def read(self, file: SessionFile, relatives: Sequence[SessionFile] = ()) -> Reading:
         """Open a session as a stream of items, as long as it is at this moment."""
+        del relatives  # forks tell by themselves which rows are copies
         source = self._open(file.path)
         return Reading(lambda reading: read_items(source, reading), source.close)
 
@@ -130,41 +136,16 @@ def _rollouts(homes: Sequence[Path]) -> Iterator[tuple[str, SessionFile]]:
     """Yield every regular file that has the name of a rollout, with the thread id in its name."""
     for home in homes:
         for folder, levels in ((home / SESSIONS, DATE_LEVELS), (home / ARCHIVED, 0)):
-            for entry in _files(folder, levels):
-                # a name that is no text, or not on one line, can be kept in no ledger and shown to nobody
-                name = _NAME.fullmatch(entry.name) if entry.name.isprintable() else None
-                file = _session_file(entry) if name else None
+            for entry in files_below(folder, levels):
+                name = _NAME.fullmatch(entry.name) if is_tellable(entry.name) else None
+                file = session_file(AGENT, entry) if name else None
                 if name is not None and file is not None:
                     yield name["id"].lower(), file
 
 
-def _session_file(entry: "os.DirEntry[str]") -> SessionFile | None:
-    try:
-        if not entry.is_file(follow_symlinks=False):
-            return None
-        facts = entry.stat(follow_symlinks=False)
-    except OSError:
-        return None  # gone since the listing; the next scan sees what became of it
-    return SessionFile(AGENT, Path(entry.path), facts.st_size, facts.st_mtime_ns)
-
-
-def _files(folder: Path, levels: int) -> Iterator["os.DirEntry[str]"]:
-    """Yield what a folder and its sub-folders hold, in order of names; what cannot be listed holds nothing."""
-    try:
-        with os.scandir(folder) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
-    except OSError:
-        return
-    for entry in entries:
-        if levels and entry.name.isdecimal() and entry.is_dir():
-            yield from _files(Path(entry.path), levels - 1)
-        else:
-            yield entry
-
-
 def _id_in_name(path: Path) -> str | None:
     name = _NAME.fullmatch(path.name)
-    return canonical_thread_id(name["id"]) if name else None
+    return canonical_thread_id(AGENT, name["id"]) if name else None
 
 
 def _context_cwd(record: Record) -> str | None:
@@ -206,6 +187,6 @@ def _mode_of(record: Record, own_id: str | None) -> MemoryMode | None:
         return None
     fields = as_fields(record.payload)
     named = as_text(fields.get("id"))
-    if own_id is not None and named is not None and canonical_thread_id(named) != own_id:
+    if own_id is not None and named is not None and canonical_thread_id(AGENT, named) != own_id:
         return None
     return parse_memory_mode(fields.get("memory_mode"))

@@ -1,6 +1,5 @@
 """The stream of items of one Codex session: record by record, with what is seen on the way gathered in the Reading."""
 
-import hashlib
 from collections.abc import Callable, Generator, Iterator
 
 from msgspec import Raw
@@ -24,7 +23,6 @@ from memoryd.sources.codex_records import (
     Record,
     SessionMeta,
     decode_record,
-    is_blank,
     parse_meta,
 )
 from memoryd.sources.codex_tools import (
@@ -35,7 +33,10 @@ from memoryd.sources.codex_tools import (
     output_item,
     tool_search_output_item,
 )
-from memoryd.sources.codex_turns import ROLLED_BACK, CopiedRows, FinalMessages, Withdrawn, turn_event
+from memoryd.sources.codex_turns import ROLLED_BACK, CopiedRows, Withdrawn, turn_event
+from memoryd.sources.decoding import is_blank
+from memoryd.sources.finals import FinalMessages
+from memoryd.sources.identity import last_instant, message_key
 from memoryd.sources.items import CitationSeen, Item, ItemKind
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import as_fields, as_text
@@ -99,6 +100,7 @@ class _Session:
             # a torn last line is not bad: the rest of it is still to come
             self._reading.bad_lines += line.ended and not is_blank(line)
             return
+        self._reading.bad_lines += record.is_damaged
         self._last_at = record.at
         if record.type == SESSION_META:
             self._meta(record)
@@ -227,13 +229,3 @@ class _Session:
         if cwd:
             self._cwd = cwd
             self._cwd_is_of_turn = self._cwd_is_of_turn or of_turn
-
-
-def last_instant(at: float | None, source: SessionBytes) -> int:
-    """Return whole epoch seconds of a session's last record, or of the file where records have no times."""
-    return source.mtime_ns // 1_000_000_000 if at is None else int(at // 1)
-
-
-def message_key(text: str, at: float | None) -> str:
-    """Name a message that has no id of its own: a hash of its text and time."""
-    return hashlib.sha256(f"{at!r}\n{text}".encode("utf-8", "replace")).hexdigest()

@@ -3,26 +3,22 @@
 Files of 2025 up to 0.29 hold payloads without the envelope and `record_type` state lines; both are read here.
 """
 
-import re
-import uuid
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import msgspec
 from msgspec import Raw
 
+from memoryd.sources.decoding import decode_line
+from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.items import MemoryMode, SessionKind
 from memoryd.sources.jsonl import Line
-from memoryd.sources.rawjson import UNREADABLE, as_fields, as_int, as_text, is_true, repair
+from memoryd.sources.rawjson import as_fields, as_int, as_text, is_true
 
 AGENT = "codex"
-BOM = b"\xef\xbb\xbf"
 SESSION_META, RESPONSE_ITEM, STATE = "session_meta", "response_item", "state"
 INTERACTIVE_SOURCES = frozenset({"cli", "vscode"})
 INTERACTIVE_CUSTOMS = frozenset({"atlas", "chatgpt"})
 MEMORY_RUN = "memory_consolidation"
-MAX_ID_CHARACTERS = 200
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +30,7 @@ class Record:
     at: float | None
     ordinal: int
     is_compaction: bool
+    is_damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,50 +65,23 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 def decode_record(line: Line) -> Record | None:
     """Decode a line; None when it is blank, over the cap, or no JSON object even for a lenient decoder."""
-    if line.data is None or not line.data.strip():
+    decoded = decode_line(line, _envelope, _is_whole)
+    if decoded.value is None:
         return None
-    data = line.data.removeprefix(BOM)
-    try:
-        envelope = _envelope.decode(data)
-    except UNREADABLE:
-        mended = repair(data)
-        if mended is None:
-            return None
-        try:
-            data, envelope = mended, _envelope.decode(mended)
-        except UNREADABLE:
-            return None
-    return _record(envelope, data, line.index)
-
-
-def is_blank(line: Line) -> bool:
-    """Say whether a line holds nothing but white space."""
-    return line.data is not None and not line.data.strip()
-
-
-def parse_instant(raw: Raw | None) -> float | None:
-    """Return epoch seconds of an ISO 8601 text; a text without an offset is UTC."""
-    text = as_text(raw)
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return _record(decoded.value, decoded.data, line.index, is_damaged=decoded.is_damaged)
 
 
 def parse_meta(record: Record) -> SessionMeta | None:
     """Read a session_meta record; None when it names no thread, or none by a name that can be shown and typed."""
     fields = as_fields(record.payload)
     named = as_text(fields.get("id")) or as_text(fields.get("session_id"))
-    if not named or len(named) > MAX_ID_CHARACTERS or not named.isprintable():
+    if named is None or not is_usable_id(named):
         return None
     source = fields.get("source")
     parent = as_text(fields.get("parent_thread_id")) or _spawning_thread(source)
     thread_source = as_text(fields.get("thread_source"))
     return SessionMeta(
-        thread_id=canonical_thread_id(named),
+        thread_id=canonical_thread_id(AGENT, named),
         kind=_judge(source, thread_source, has_parent=parent is not None),
         cwd=as_text(fields.get("cwd")) or None,
         git_branch=as_text(as_fields(fields.get("git")).get("branch")) or None,
@@ -137,20 +107,12 @@ def parse_memory_mode(raw: Raw | None) -> MemoryMode | None:
         return MemoryMode.DISABLED
 
 
-def canonical_thread_id(text: str) -> str:
-    """Return a UUID bare and in lower case; any other id is stored with the agent's name before it."""
-    return text.lower() if _UUID.fullmatch(text) else f"{AGENT}:{text}"
+def _is_whole(envelope: _Envelope) -> bool:
+    """Tell a record from an object that merely ends one: every record since the envelope has both."""
+    return bool(envelope.timestamp and envelope.type)
 
 
-def uuid_time(text: str | None) -> float | None:
-    """Return epoch seconds of a version 7 UUID (milliseconds in its first 48 bits); None for any other text."""
-    if text is None or not _UUID.fullmatch(text):
-        return None
-    value = uuid.UUID(text)
-    return (value.int >> 80) / 1000 if value.version == 7 else None
-
-
-def _record(envelope: _Envelope, data: bytes, index: int) -> Record:
+def _record(envelope: _Envelope, data: bytes, index: int, *, is_damaged: bool) -> Record:
     kind = as_text(envelope.type)
     payload = envelope.payload
     if not payload:
@@ -165,6 +127,7 @@ def _record(envelope: _Envelope, data: bytes, index: int) -> Record:
         at=parse_instant(envelope.timestamp),
         ordinal=index if ordinal is None or ordinal < 0 else ordinal,
         is_compaction=bool(metadata) and is_true(as_fields(metadata).get("compaction_output")),
+        is_damaged=is_damaged,
     )
 
 
@@ -204,4 +167,4 @@ def _spawning_thread(source: Raw | None) -> str | None:
 
 
 def _thread(named: str | None) -> str | None:
-    return canonical_thread_id(named) if named else None
+    return canonical_thread_id(AGENT, named) if named else None

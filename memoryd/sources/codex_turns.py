@@ -1,27 +1,20 @@
-"""Which stretches of a Codex session do not count: turns rolled back, and rows that a fork copied from its parent.
-
-Also which assistant message of a turn was the final one, where the format does not say.
-"""
+"""Which stretches of a Codex session do not count: turns rolled back, and rows that a fork copied from its parent."""
 
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from msgspec import Raw
 
 from memoryd.sources.codex_messages import parse_message, speaks_human
-from memoryd.sources.codex_records import RESPONSE_ITEM, Record, SessionMeta, decode_record, uuid_time
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.codex_records import RESPONSE_ITEM, Record, SessionMeta, decode_record
+from memoryd.sources.identity import uuid_time
 from memoryd.sources.jsonl import Line
 from memoryd.sources.rawjson import as_fields, as_int, as_text
 
 ROLLED_BACK = "thread_rolled_back"
-ASSISTANT = frozenset({ItemKind.ASSISTANT_FINAL, ItemKind.ASSISTANT_COMMENTARY})
 TURN_STARTS = frozenset({"turn_context", "event_msg"})
 BURST_GAP_SECONDS = 1.0  # a fork writes its copies in one go; nobody types that fast
-MAX_HELD_ITEMS = 64
-MAX_HELD_CHARACTERS = 256 * 1024
 
 
 class Withdrawn:
@@ -91,44 +84,6 @@ class CopiedRows:
             return False
         is_after_fork = self.own.started_at is None or record.at >= self.own.started_at
         return is_after_fork and record.at - self._last_at > BURST_GAP_SECONDS
-
-
-class FinalMessages:
-    """Decides which assistant messages without a phase were final: the last one before the next human turn or the end.
-
-    One message is held back with what follows it, so that the order is kept; a message after which more work follows
-    than fits in the hold was no final answer.
-    """
-
-    def __init__(self) -> None:
-        self._held: deque[Item] = deque()
-        self._characters = 0
-
-    def push(self, item: Item, *, undecided: bool = False) -> Iterator[Item]:
-        """Take in the next item, and give out those that are decided now."""
-        if item.kind is ItemKind.HUMAN and item.tool is None:
-            yield from self.flush()
-        elif item.kind in ASSISTANT:
-            yield from self._release(ItemKind.ASSISTANT_COMMENTARY)
-        if not self._held and not undecided:
-            yield item
-            return
-        self._held.append(item)
-        self._characters += len(item.text)
-        # a lone message stays held, however long: it may well be the answer
-        if len(self._held) > 1 and (len(self._held) > MAX_HELD_ITEMS or self._characters > MAX_HELD_CHARACTERS):
-            yield from self._release(ItemKind.ASSISTANT_COMMENTARY)
-
-    def flush(self) -> Iterator[Item]:
-        """Give out what is held; the message was the last of its turn."""
-        yield from self._release(ItemKind.ASSISTANT_FINAL)
-
-    def _release(self, kind: ItemKind) -> Iterator[Item]:
-        if self._held:
-            yield replace(self._held.popleft(), kind=kind)
-        while self._held:
-            yield self._held.popleft()
-        self._characters = 0
 
 
 def turn_event(payload: dict[str, Raw]) -> str:

@@ -68,7 +68,11 @@ class SessionFile:
 
 @dataclass(frozen=True, slots=True)
 class SessionHead:
-    """What the beginning of a session says about it; `started_at` is epoch seconds."""
+    """What the beginning of a session says about it; `started_at` is epoch seconds.
+
+    `lineage` is equal for sessions that may hold copies of each other's rows (forks that do not name their parent): for
+    example the id of the first row. None where forks copy nothing, or tell by themselves what is theirs.
+    """
 
     thread_id: str
     agent: str
@@ -80,6 +84,7 @@ class SessionHead:
     memory_mode: MemoryMode
     ephemeral: bool = False
     originator: str | None = None
+    lineage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

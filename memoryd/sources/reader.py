@@ -52,12 +52,19 @@ class Reading:
 
 
 class SessionReader(Protocol):
-    """Reads one agent's sessions; read-only, one line in memory at a time."""
+    """Reads one agent's sessions; read-only, one line in memory at a time.
+
+    A session's path names it for good: it is a file, or, where a store holds many sessions, `<store>#<session id>`.
+    """
 
     name: str
 
     def find(self, homes: Sequence[Path]) -> Iterator[SessionFile]:
         """Yield one file per session under the agent's homes; homes that are missing yield nothing."""
+        ...
+
+    def locate(self, path: Path) -> SessionFile:
+        """Look at one session by the path that `find` gave it, without reading it; raises SessionVanished."""
         ...
 
     def missing_roots(self, homes: Sequence[Path]) -> list[Path]:
@@ -72,9 +79,11 @@ class SessionReader(Protocol):
         """Read a session's end; raises SessionVanished or SessionUnreadable."""
         ...
 
-    def read(self, file: SessionFile) -> Reading:
+    def read(self, file: SessionFile, relatives: Sequence[SessionFile] = ()) -> Reading:
         """Open a session as a stream of items; raises SessionVanished or SessionUnreadable.
 
+        `relatives` are older sessions of the same lineage (SessionHead.lineage): rows that stand in one of them are
+        copies, and dropped as `copied`. A relative that is gone or unreadable is passed over.
         The stream raises SessionWithoutItems at its end when there were bytes and no record of them was understood.
         """
         ...

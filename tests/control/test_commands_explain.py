@@ -5,7 +5,6 @@ import pytest
 from memoryd.clock import SystemClock
 from memoryd.ledger import jobs, sessions
 from memoryd.ledger.sessions import UserMode
-from memoryd.pipeline.loading import file_of
 from memoryd.sources.codex import CodexReader
 from tests.control.conftest import THREAD, Shell
 from tests.ledger.factories import claim
@@ -111,7 +110,7 @@ def test_what_keeps_an_eligible_session_s_job_is_told(shell: Shell) -> None:
     shell("sync", "--now")
     with path.open("a") as file:
         file.write(path.read_text().splitlines()[-1].replace("Done.", "More.") + "\n")
-    tail = CodexReader().tail(file_of("codex", path))
+    tail = CodexReader().tail(CodexReader().locate(path))
     pair = {"updated_at": tail.last_record_at, "record_bytes": tail.record_bytes}
     shell.write(jobs.enqueue_stage1, thread_id=THREAD, **pair, now=now, max_attempts=1)
     assert shell("explain", THREAD, "--json").json["eligible"] is True

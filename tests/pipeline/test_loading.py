@@ -4,7 +4,7 @@ import pytest
 
 from memoryd.config import Settings
 from memoryd.errors import SessionUnreadable, SessionVanished, SessionWithoutItems
-from memoryd.pipeline.loading import Loaded, file_of, load
+from memoryd.pipeline.loading import Loaded, load
 from memoryd.redact import Redactor
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.items import MemoryMode
@@ -21,7 +21,7 @@ CITES = (
 def loaded(settings: Settings, path: Path, **changes: float) -> Loaded:
     return load(
         CodexReader(pause=lambda _seconds: None),
-        file_of("codex", path),
+        CodexReader().locate(path),
         settings=settings,
         redactor=Redactor(),
         home=settings.home,
@@ -56,7 +56,7 @@ def test_a_session_is_read_into_evidence_with_what_it_said_besides(tmp_path: Pat
 def test_what_is_covered_is_what_discovery_sees_at_the_end_of_the_file(tmp_path: Path) -> None:
     """I4: or a session would be extracted again and again."""
     path = a_rollout(tmp_path, now=NOW)
-    tail = CodexReader().tail(file_of("codex", path))
+    tail = CodexReader().tail(CodexReader().locate(path))
     covered = loaded(settings_in(tmp_path), path).covered
     assert (covered.updated_at, covered.record_bytes) == (tail.last_record_at, tail.record_bytes)
 
@@ -71,7 +71,7 @@ def test_private_spans_and_the_budget_come_from_the_settings(tmp_path: Path) -> 
 
 def test_a_file_that_is_gone_is_said_to_be_gone(tmp_path: Path) -> None:
     with pytest.raises(SessionVanished, match="no longer there"):
-        file_of("codex", tmp_path / "rollout.jsonl")
+        CodexReader().locate(tmp_path / "rollout.jsonl")
 
 
 def test_a_session_of_which_nothing_is_understood_is_never_nothing_to_remember(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from memoryd.errors import SessionWithoutItems
 from memoryd.sources.citations import CitationEntry
 from memoryd.sources.codex import CodexReader
-from memoryd.sources.codex_reading import message_key
+from memoryd.sources.identity import message_key
 from memoryd.sources.items import Item, ItemKind, LimitWindow, MemoryMode, SessionFile
 from memoryd.sources.reader import Reading
 from tests.support.sessions import Command, Turn, a_rollout, a_thread_id, iso, response, write_rollout

@@ -7,12 +7,11 @@ import pytest
 
 from memoryd.sources.codex_records import (
     SessionMeta,
-    canonical_thread_id,
     decode_record,
-    is_blank,
     parse_meta,
-    uuid_time,
 )
+from memoryd.sources.decoding import is_blank
+from memoryd.sources.identity import canonical_thread_id, uuid_time
 from memoryd.sources.items import MemoryMode, SessionKind
 from memoryd.sources.jsonl import Line
 
@@ -194,8 +193,8 @@ def test_facts_of_the_wrong_type_are_left_out() -> None:
 
 
 def test_a_uuid_is_bare_and_any_other_id_names_its_agent() -> None:
-    assert canonical_thread_id(THREAD.upper()) == THREAD
-    assert canonical_thread_id("not-a-uuid") == "codex:not-a-uuid"
+    assert canonical_thread_id("codex", THREAD.upper()) == THREAD
+    assert canonical_thread_id("codex", "not-a-uuid") == "codex:not-a-uuid"
 
 
 def test_only_a_version_7_uuid_tells_a_time() -> None:

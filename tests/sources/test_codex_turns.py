@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryd.sources.codex_records import Record, SessionMeta, decode_record, parse_meta
-from memoryd.sources.codex_turns import MAX_HELD_CHARACTERS, MAX_HELD_ITEMS, CopiedRows, FinalMessages, Withdrawn
+from memoryd.sources.codex_turns import CopiedRows, Withdrawn
+from memoryd.sources.finals import MAX_HELD_CHARACTERS, MAX_HELD_ITEMS, FinalMessages
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.jsonl import Line
 from tests.support.sessions import a_thread_id, iso, response

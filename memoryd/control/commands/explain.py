@@ -21,7 +21,7 @@ from memoryd.pipeline.context import Agent
 from memoryd.pipeline.discover import CONSENT_KEY, effective_backfill, mode_of_row, presentable
 from memoryd.pipeline.eligibility import MEANING, Traits, Waiting, Window, exclusion, waiting, window
 from memoryd.pipeline.extract import BYTES_PER_TOKEN, input_budget
-from memoryd.pipeline.loading import Loaded, file_of, load
+from memoryd.pipeline.loading import Loaded, load
 from memoryd.pipeline.session_facts import SessionFacts
 from memoryd.redact import Redactor
 from memoryd.sources.items import SessionFile, SessionHead, SessionTail
@@ -197,7 +197,7 @@ def _locate(agents: Mapping[str, Agent], wanted: str, known_path: str | None) ->
     """Find the session's file: the path given, the one the ledger knows, or a search through the sessions folders."""
     path = Path(known_path or wanted).absolute()
     if path.exists():
-        candidates = [(agent, file_of(name, path)) for name, agent in agents.items()]
+        candidates = [(agent, agent.reader.locate(path)) for agent in agents.values()]
     else:
         candidates = [
             (agent, file)
