@@ -64,6 +64,11 @@ class SystemClock:
         await asyncio.sleep(max(0.0, seconds))
 
 
+def pause(seconds: float) -> None:
+    """Hold the calling thread up for some seconds; never the event loop's."""
+    time.sleep(seconds)
+
+
 def uptime(source: Path = BOOT_ID) -> Uptime:
     """Read the clock that runs from boot on; monotonic time of this process alone where there is none."""
     try:

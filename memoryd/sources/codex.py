@@ -2,10 +2,10 @@
 
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from memoryd import clock
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.codex_messages import environment_cwd, parse_message
 from memoryd.sources.codex_reading import read_items
@@ -36,16 +36,12 @@ _NAME = re.compile(
 )
 
 
-def _wait(seconds: float) -> None:
-    threading.Event().wait(seconds)
-
-
 class CodexReader:
     """Reads Codex sessions; `pause` waits some seconds between the tries to open a file that is being swapped."""
 
     name = AGENT
 
-    def __init__(self, pause: Callable[[float], None] = _wait) -> None:
+    def __init__(self, pause: Callable[[float], None] = clock.pause) -> None:
         self._pause = pause
 
     def find(self, homes: Sequence[Path]) -> Iterator[SessionFile]:
