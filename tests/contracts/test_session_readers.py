@@ -21,6 +21,7 @@ from memoryd.sources.items import Item, ItemKind, MemoryMode, SessionFile, Sessi
 from memoryd.sources.reader import Reading, SessionReader
 from memoryd.sources.readers import READERS
 from memoryd.text import MARKER_CLOSE, MARKER_OPEN
+from tests.support.gemini_sessions import a_gemini_session, install_recorded_gemini
 from tests.support.sessions import Command, Turn, a_rollout, install_recorded
 
 NOW = 1_700_000_000.0
@@ -54,6 +55,10 @@ SAMPLES = {
     "codex": Sample(
         install=lambda home: install_recorded(home, now=NOW, idle_hours=IDLE_HOURS),
         write=lambda home, said: a_rollout(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
+    ),
+    "gemini": Sample(
+        install=lambda home: install_recorded_gemini(home, now=NOW, idle_hours=IDLE_HOURS),
+        write=lambda home, said: a_gemini_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
     ),
 }
 LINED = sorted(name for name in READERS if name in SAMPLES and SAMPLES[name].lines)

@@ -1,0 +1,175 @@
+"""Messages in Gemini form (a text or a list of parts), as Gemini CLI and Qwen Code write them: whose words they are.
+
+A user message may carry what the program put beside the person's words: files named with @, hook output, reminders.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+import msgspec
+from msgspec import Raw
+
+from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, is_text, is_true
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where in a session an item stands."""
+
+    ordinal: int
+    at: float | None
+    cwd: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of text: who speaks (None: nobody who counts, `reason` says why it is dropped), and the words."""
+
+    kind: ItemKind | None
+    text: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A message's content, sorted; calls and responses are still raw, `dropped` counts what is no text."""
+
+    texts: tuple[str, ...] = ()
+    calls: tuple[Raw, ...] = ()
+    responses: tuple[Raw, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+class _Part(msgspec.Struct):
+    text: Raw = Raw()
+    thought: Raw = Raw()
+    call: Raw = msgspec.field(default=Raw(), name="functionCall")
+    response: Raw = msgspec.field(default=Raw(), name="functionResponse")
+    inline: Raw = msgspec.field(default=Raw(), name="inlineData")
+    file: Raw = msgspec.field(default=Raw(), name="fileData")
+
+
+HARNESS = Part(ItemKind.HARNESS_CONTEXT, "")
+CONTEXT_MARKER = "<session_context>"
+SUMMARY_MARKER = "<state_snapshot>"
+
+# how a text begins that the program wrote, and whose it is; compared without regard to letter case
+MARKERS = (
+    (CONTEXT_MARKER, HARNESS),
+    ("<environment_context>", HARNESS),
+    ("this is the gemini cli. we are setting up the context", HARNESS),
+    ("this is the qwen code. we are setting up the context", HARNESS),
+    ("i ran the following shell command:", HARNESS),
+    ("<task-notification>", Part(ItemKind.OTHER_AGENT, "")),
+    (SUMMARY_MARKER, Part(None, "", "compaction")),
+    ("<project_context>", Part(None, "", "agents_md")),
+    ("<loaded_context>", Part(None, "", "agents_md")),
+    ("--- context from: ", Part(None, "", "agents_md")),
+    ("here is the user's editor context", Part(None, "", "editor_context")),
+    ("here is a summary of changes in the user's editor context", Part(None, "", "editor_context")),
+    ("system: please continue.", Part(None, "", "harness")),
+)
+_LONGEST_MARKER = max(len(marker) for marker, _ in MARKERS)
+_FILES_OPEN = re.compile(r"^[ \t]*--- Content from referenced files ---[ \t]*$", re.MULTILINE)
+_FILES_CLOSE = re.compile(r"^[ \t]*--- End of content ---[ \t]*$", re.MULTILINE)
+_INJECTED = re.compile(r"(?ims)^[ \t]*<(system-reminder|hook_context)>.*?(?:</\1>|\Z)")
+_COMMAND = re.compile(r"\?|/[a-z?][\w.:-]*", re.IGNORECASE)
+
+_part = msgspec.json.Decoder(_Part)
+
+
+def parse_content(raw: Raw | None) -> Content:
+    """Sort a content value: a text, one part, or a list of texts and parts."""
+    texts: list[str] = []
+    calls: list[Raw] = []
+    responses: list[Raw] = []
+    dropped: list[str] = []
+    for value in _values(raw):
+        part = _decode(value)
+        text = as_text(value if is_text(value) else part.text) or ""
+        if part.call:
+            calls.append(part.call)
+        elif part.response:
+            responses.append(part.response)
+        elif part.inline or part.file:
+            dropped.append(_medium(part.inline or part.file))
+        elif is_true(part.thought):
+            dropped.append("reasoning")
+        elif text.strip():
+            texts.append(text)
+    return Content(tuple(texts), tuple(calls), tuple(responses), tuple(dropped))
+
+
+def human_parts(texts: Sequence[str]) -> list[Part]:
+    """Tell the person's words in the texts of one user message from what the program put beside them."""
+    own, had_files = _without_files(texts)
+    parts = [Part(None, "", "referenced_files")] if had_files else []
+    for text in own:
+        words, removed = _INJECTED.subn("", text)
+        parts += [Part(None, "", "reminder")] * removed
+        trimmed = words.strip()
+        if trimmed:
+            speaker = _by_marker(trimmed)
+            parts.append(Part(speaker.kind, trimmed, speaker.reason))
+    if [part.kind for part in parts] == [ItemKind.HUMAN] and _COMMAND.fullmatch(parts[0].text):
+        return [Part(None, "", "command")]
+    return parts
+
+
+def part_items(parts: Sequence[Part], spot: Spot, dropped: Counter[str]) -> list[Item]:
+    """Turn parts into items, one per run of the same speaker; what is dropped is counted."""
+    dropped.update(part.reason for part in parts if part.kind is None)
+    kept = [(part.kind, part.text) for part in parts if part.kind is not None]
+    return [
+        Item(kind, "\n\n".join(text for _, text in run), spot.ordinal, spot.at, spot.cwd)
+        for kind, run in groupby(kept, key=itemgetter(0))
+    ]
+
+
+def _values(raw: Raw | None) -> list[Raw]:
+    if not raw:
+        return []
+    opening = bytes(memoryview(raw)[:1])
+    return as_list(raw) if opening == b"[" else [raw]
+
+
+def _decode(value: Raw) -> _Part:
+    try:
+        return _part.decode(value)
+    except UNREADABLE:
+        return _Part()
+
+
+def _medium(raw: Raw) -> str:
+    kind = (as_text(as_fields(raw).get("mimeType")) or "").partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "attachment"
+
+
+def _by_marker(text: str) -> Part:
+    start = text[:_LONGEST_MARKER].lower()
+    for opening, speaker in MARKERS:
+        if start.startswith(opening):
+            return speaker
+    return Part(ItemKind.HUMAN, "")
+
+
+def _without_files(texts: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the texts without the files that the program put in for @names, and whether there were any.
+
+    A file may itself hold the closing line: the last one counts, and where there is none the files go to the end.
+    """
+    opened = next(((index, found) for index, text in enumerate(texts) if (found := _FILES_OPEN.search(text))), None)
+    if opened is None:
+        return list(texts), False
+    first, opening = opened
+    kept = [*texts[:first], texts[first][: opening.start()]]
+    closings = [(index, found) for index in range(first, len(texts)) for found in _FILES_CLOSE.finditer(texts[index])]
+    if closings and (closings[-1][0] > first or closings[-1][1].start() >= opening.end()):
+        last, closing = closings[-1]
+        kept += [texts[last][closing.end() :], *texts[last + 1 :]]
+    return kept, True

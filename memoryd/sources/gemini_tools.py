@@ -1,0 +1,193 @@
+"""Tool calls and outputs in Gemini form as a person would read them, for Gemini CLI and Qwen Code."""
+
+import re
+from dataclasses import dataclass
+
+from msgspec import Raw
+
+from memoryd.sources.gemini_parts import Spot, parse_content
+from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.rawjson import as_fields, as_list, as_text, compact
+
+SHELLS = frozenset({"run_shell_command", "shell", "run_terminal_cmd"})
+QUESTION_TOOLS = frozenset({"ask_user", "ask_user_question"})
+SKILL_TOOLS = frozenset({"activate_skill", "skill"})
+EXTERNAL_TOOLS = frozenset({"google_web_search", "web_search", "web_fetch", "tool_search"})
+MCP_PREFIXES = ("mcp__", "mcp_")
+MCP_DISPLAY = "MCP Server)"  # how Gemini CLI shows the tools of a server, whatever it calls them
+MAX_OPEN_CALLS = 4096
+
+_UNTRUSTED = re.compile(r"\A\s*<untrusted_context>\n?(.*?)\n?</untrusted_context>\s*\Z", re.DOTALL)
+_HEADER = re.compile(r"\A(?:Command: .*?\nDirectory: [^\n]*\n)?(?:Output|Stdout): ?", re.DOTALL)
+_TRAILER = re.compile(
+    r"(?:(?:\A|\n)(?:Stderr: \(empty\)|Error: \(none\)|Exit Code: [^\n]*|Signal: [^\n]*|Background PIDs: [^\n]*"
+    r"|Process Group PGID: [^\n]*))+\s*\Z"
+)
+_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
+_NO_CODE = re.compile(r"^(?:Exit Code|Signal|Error): ", re.MULTILINE)
+_ANSWERED = re.compile(r"\AUser has provided the following answers:\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call: `arguments` are still raw."""
+
+    call_id: str | None
+    tool: str
+    arguments: Raw | None
+    external: bool
+
+
+class OpenCalls:
+    """What outputs need to know of their calls; of very many the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Call] = {}
+        self._answered: dict[str, None] = {}
+
+    def open(self, call: Call) -> bool:
+        """Remember a call; False when it is known already (a session may hold a call in two forms)."""
+        if call.call_id is None:
+            return True
+        if call.call_id in self._calls:
+            return False
+        # only a question's own arguments are needed again; others may be megabytes
+        kept = call.arguments if call.tool in QUESTION_TOOLS else None
+        self._calls[call.call_id] = Call(call.call_id, call.tool, kept, call.external)
+        _trim(self._calls)
+        return True
+
+    def find(self, call_id: str | None) -> Call | None:
+        """Return the call of an output."""
+        return None if call_id is None else self._calls.get(call_id)
+
+    def answer(self, call_id: str | None) -> bool:
+        """Note that a call has its output; False when it had one before."""
+        if call_id is None:
+            return True
+        if call_id in self._answered:
+            return False
+        self._answered[call_id] = None
+        _trim(self._answered)
+        return True
+
+
+def parse_call(raw: Raw, *, display_name: str = "") -> Call:
+    """Read a functionCall part, or a recorded tool call: {id, name, args}."""
+    fields = as_fields(raw)
+    tool = as_text(fields.get("name")) or "tool"
+    return Call(as_text(fields.get("id")) or None, tool, fields.get("args"), is_external(tool, display_name))
+
+
+def is_external(tool: str, display_name: str = "") -> bool:
+    """Say whether a tool brings in words from outside the machine: web search and fetch, tool search, MCP."""
+    return tool in EXTERNAL_TOOLS or tool.startswith(MCP_PREFIXES) or "__" in tool or display_name.endswith(MCP_DISPLAY)
+
+
+def call_item(call: Call, spot: Spot) -> Item:
+    """Render a call: a shell's command line as it would be typed, any other tool with its arguments."""
+    arguments = as_fields(call.arguments)
+    line = as_text(arguments.get("command")) if call.tool in SHELLS else None
+    text = f"{call.tool} {compact(call.arguments) if arguments else ''}".rstrip() if line is None else line
+    return Item(
+        ItemKind.TOOL_CALL,
+        text or call.tool,
+        spot.ordinal,
+        spot.at,
+        spot.cwd,
+        tool=call.tool,
+        call_id=call.call_id,
+        external=call.external,
+    )
+
+
+def response_item(raw: Raw, spot: Spot, calls: OpenCalls) -> tuple[Item | None, str | None]:
+    """Read a functionResponse; an output that is none comes with the reason for leaving it out, if there is one.
+
+    The answer to a question that the agent asked is the human speaking.
+    """
+    fields = as_fields(raw)
+    call_id = as_text(fields.get("id")) or None
+    call = calls.find(call_id)
+    tool = call.tool if call else as_text(fields.get("name")) or "tool"
+    if not calls.answer(call_id):
+        return None, None
+    if tool in SKILL_TOOLS:
+        return None, "skill"
+    text = _response_text(fields.get("response"))
+    if tool in QUESTION_TOOLS and (said := _answer(call.arguments if call else None, text)):
+        return Item(ItemKind.HUMAN, said, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id), None
+    text, exit_code = shell_output(text) if tool in SHELLS else (text, None)
+    if not text.strip() and exit_code is None:
+        return None, None
+    external = call.external if call else is_external(tool)
+    return (
+        Item(
+            ItemKind.TOOL_OUTPUT,
+            text,
+            spot.ordinal,
+            spot.at,
+            spot.cwd,
+            tool=tool,
+            call_id=call_id,
+            exit_code=exit_code,
+            external=external,
+        ),
+        None,
+    )
+
+
+def shell_output(text: str) -> tuple[str, int | None]:
+    """Take the program's wrapping off what a command printed; the exit code is None where nothing tells it.
+
+    Newer versions of Gemini CLI name the exit code only where it is not 0.
+    """
+    header = _HEADER.match(text)
+    if header is None:
+        return text, None
+    body = text[header.end() :]
+    trailer = _TRAILER.search(body)
+    told = trailer.group() if trailer else ""
+    printed = body[: trailer.start()] if trailer else body
+    code = _EXIT_CODE.search(told)
+    if code is not None:
+        exit_code: int | None = int(code.group(1))
+    else:
+        exit_code = 0 if "Process Group PGID: " in told and not _NO_CODE.search(body) else None
+    return "" if printed.strip() == "(empty)" else printed, exit_code
+
+
+def _response_text(raw: Raw | None) -> str:
+    fields = as_fields(raw)
+    for key in ("output", "error"):
+        value = fields.get(key)
+        if value:
+            text = as_text(value)
+            return compact(value) if text is None else _unwrapped(text)
+    content = "\n".join(parse_content(fields.get("content")).texts)
+    return content or as_text(raw) or (compact(raw) if fields else "")
+
+
+def _unwrapped(text: str) -> str:
+    wrapped = _UNTRUSTED.match(text)
+    return wrapped.group(1) if wrapped else text
+
+
+def _answer(arguments: Raw | None, output: str) -> str:
+    """Render each answered question with its answer; empty when nothing was answered."""
+    if prose := _ANSWERED.match(output):
+        return output[prose.end() :].strip()
+    answers = as_fields(as_fields(output.encode("utf-8", "replace")).get("answers"))
+    asked = [as_text(as_fields(raw).get("question")) for raw in as_list(as_fields(arguments).get("questions"))]
+    lines: list[str] = []
+    for key, raw in answers.items():
+        words = as_text(raw) or ", ".join(text for value in as_list(raw) if (text := as_text(value)))
+        question = asked[int(key)] if key.isdecimal() and len(key) < 3 and int(key) < len(asked) else None
+        if words:
+            lines.append(f"Asked: {question}\nAnswered: {words}" if question else words)
+    return "\n".join(lines)
+
+
+def _trim(table: dict[str, Call] | dict[str, None]) -> None:
+    if len(table) > MAX_OPEN_CALLS:
+        del table[next(iter(table))]
