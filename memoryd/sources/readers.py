@@ -1,10 +1,14 @@
 """The table of readers: one entry per agent whose sessions can be read."""
 
 from memoryd.sources.codex import CodexReader
+from memoryd.sources.copilot import CopilotReader
 from memoryd.sources.gemini import GeminiReader
+from memoryd.sources.generic import GenericReader
 from memoryd.sources.reader import SessionReader
 
 READERS: dict[str, SessionReader] = {
     "codex": CodexReader(),
     "gemini": GeminiReader(),
+    "copilot": CopilotReader(),
+    "generic": GenericReader(),
 }

@@ -21,7 +21,9 @@ from memoryd.sources.items import Item, ItemKind, MemoryMode, SessionFile, Sessi
 from memoryd.sources.reader import Reading, SessionReader
 from memoryd.sources.readers import READERS
 from memoryd.text import MARKER_CLOSE, MARKER_OPEN
+from tests.support.copilot_sessions import a_copilot_session, install_recorded_copilot
 from tests.support.gemini_sessions import a_gemini_session, install_recorded_gemini
+from tests.support.generic_sessions import a_generic_session, install_generic
 from tests.support.sessions import Command, Turn, a_rollout, install_recorded
 
 NOW = 1_700_000_000.0
@@ -59,6 +61,14 @@ SAMPLES = {
     "gemini": Sample(
         install=lambda home: install_recorded_gemini(home, now=NOW, idle_hours=IDLE_HOURS),
         write=lambda home, said: a_gemini_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
+    ),
+    "copilot": Sample(
+        install=lambda home: install_recorded_copilot(home, now=NOW, idle_hours=IDLE_HOURS),
+        write=lambda home, said: a_copilot_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
+    ),
+    "generic": Sample(
+        install=lambda home: install_generic(home, now=NOW, idle_hours=IDLE_HOURS),
+        write=lambda home, said: a_generic_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
     ),
 }
 LINED = sorted(name for name in READERS if name in SAMPLES and SAMPLES[name].lines)

@@ -1,0 +1,156 @@
+"""The stream of items of one Copilot CLI session: event by event, with what is seen on the way in the Reading."""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from msgspec import Raw
+
+from memoryd.errors import SourceError
+from memoryd.sources.codex_messages import Spot
+from memoryd.sources.codex_tools import OpenCalls
+from memoryd.sources.copies import CopiedBeginning
+from memoryd.sources.copilot_records import (
+    ASSISTANT,
+    NOISE,
+    REWIND,
+    TOOL_COMPLETE,
+    TOOL_START,
+    UNWANTED,
+    USER,
+    Event,
+    decode_event,
+    working_context,
+)
+from memoryd.sources.copilot_tools import call_item, output_item
+from memoryd.sources.items import Item, ItemKind, SessionFile
+from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.rawjson import as_fields, as_list, as_text, is_true
+from memoryd.sources.reader import Reading
+from memoryd.sources.stream import ItemStream
+
+# user.message.source: what the person typed, also while the agent was busy; every other word is the program's own
+TYPED = frozenset({"", "user", "immediate-prompt"})
+AGENT_SOURCE, SKILL_SOURCE = "agent-", "skill"
+SKILL_CONTEXT = "<skill-context"
+PHASES = {"commentary": ItemKind.ASSISTANT_COMMENTARY, "final_answer": ItemKind.ASSISTANT_FINAL}
+SPOKEN = frozenset({USER, ASSISTANT, TOOL_START, TOOL_COMPLETE})
+
+
+def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[SessionFile]) -> Generator[Item, None, None]:
+    """Yield a session's items in the order of the file and fill `reading`.
+
+    A first pass over the bytes looks for rewinds; only a session that has some is decoded more than once. Raises
+    SessionWithoutItems at the end when there were bytes and nothing in them was understood.
+    """
+    withdrawn = _withdrawn(source) if source.contains(REWIND.encode()) else []
+    session = _Session(ItemStream(reading), CopiedBeginning(map(row_ids, relatives)), withdrawn)
+    for line in source.lines():
+        yield from session.take(line)
+    yield from session.stream.finish(source)
+
+
+def row_ids(file: SessionFile) -> Iterator[str | None]:
+    """Yield the ids of a session's rows; a session that is gone or unreadable has none."""
+    with suppress(SourceError), SessionBytes(file.path) as source:
+        for line in source.lines():
+            event = decode_event(line)
+            if event is not None:
+                yield event.row_id
+
+
+def _withdrawn(source: SessionBytes) -> list[range]:
+    """Return the lines that rewinds took back: from the event that each names up to the rewind itself."""
+    rewinds = [
+        (event.ordinal, as_text(as_fields(event.data).get("upToEventId")))
+        for event in _events(source.lines())
+        if event.type == REWIND
+    ]
+    named = {event_id for _, event_id in rewinds}
+    starts = {event.event_id: event.ordinal for event in _events(source.lines()) if event.event_id in named}
+    return [range(starts[event_id], end) for end, event_id in rewinds if event_id in starts]
+
+
+def _events(lines: Iterable[Line]) -> Iterator[Event]:
+    return (event for line in lines if (event := decode_event(line)) is not None)
+
+
+class _Session:
+    """What must be remembered from one event to the next."""
+
+    def __init__(self, stream: ItemStream, copied: CopiedBeginning, withdrawn: list[range]) -> None:
+        self.stream = stream
+        self._copied = copied
+        self._withdrawn = withdrawn
+        self._cwd: str | None = None
+        self._calls = OpenCalls()
+
+    def take(self, line: Line) -> Iterator[Item]:
+        """Take in the next line and yield the items that are decided now."""
+        event = decode_event(line)
+        if event is None:
+            self.stream.miss(line)
+            return
+        self.stream.see(event.at, is_damaged=event.is_damaged)
+        is_copy = self._copied.covers(event.row_id)
+        if context := working_context(event):
+            self._cwd = as_text(context.get("cwd")) or self._cwd
+            self.stream.know()
+        elif event.type in UNWANTED:
+            self.stream.know(UNWANTED[event.type])
+        elif event.type in SPOKEN:
+            yield from self._spoken(event, is_copy=is_copy)
+        elif event.type in NOISE:
+            self.stream.know()
+        else:
+            self.stream.reading.unknown[event.type] += 1
+
+    def _spoken(self, event: Event, *, is_copy: bool) -> Iterator[Item]:
+        data = as_fields(event.data)
+        self.stream.know()
+        reason = self._reason_against(event, data, is_copy=is_copy)
+        if reason is not None:
+            self.stream.reading.dropped[reason] += 1
+            return
+        spot = Spot(event.ordinal, event.at, self._cwd)
+        if event.type == USER:
+            yield from self._user(data, spot)
+        elif event.type == ASSISTANT:
+            yield from self._assistant(data, spot)
+        elif event.type == TOOL_START:
+            if (call := call_item(data, spot, self._calls)) is not None:
+                yield from self.stream.give(call)
+        else:
+            output, images = output_item(data, spot, self._calls)
+            self.stream.reading.dropped["image"] += images
+            if output is not None:
+                yield from self.stream.give(output)
+
+    def _reason_against(self, event: Event, data: dict[str, Raw], *, is_copy: bool) -> str | None:
+        if is_copy:
+            return "copied"
+        if any(event.ordinal in lines for lines in self._withdrawn):
+            return "rolled_back"
+        return "side_chain" if event.of_sub_agent or as_text(data.get("parentToolCallId")) else None
+
+    def _user(self, data: dict[str, Raw], spot: Spot) -> Iterator[Item]:
+        images = sum(as_text(as_fields(raw).get("type")) == "blob" for raw in as_list(data.get("attachments")))
+        self.stream.reading.dropped["image"] += images
+        text = (as_text(data.get("content")) or "").strip()
+        if not text:
+            return
+        source = as_text(data.get("source")) or ""
+        if source.startswith(SKILL_SOURCE) or text.startswith(SKILL_CONTEXT):
+            self.stream.reading.dropped["skill"] += 1
+        elif source.startswith(AGENT_SOURCE) or as_fields(data.get("crossSession")):
+            yield from self.stream.give(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
+        elif source not in TYPED or is_true(data.get("isAutopilotContinuation")):
+            self.stream.reading.dropped["harness"] += 1
+        else:
+            yield from self.stream.give(Item(ItemKind.HUMAN, text, spot.ordinal, spot.at, spot.cwd))
+
+    def _assistant(self, data: dict[str, Raw], spot: Spot) -> Iterator[Item]:
+        text = (as_text(data.get("content")) or "").strip()
+        phase = PHASES.get(as_text(data.get("phase")) or "")
+        if text:
+            item = Item(phase or ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
+            yield from self.stream.answer(item, as_text(data.get("messageId")), undecided=phase is None)

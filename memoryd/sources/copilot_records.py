@@ -1,0 +1,121 @@
+"""One line of a Copilot CLI session as an event, its data still raw; and which types of events there are.
+
+Sources: sessions of 1.0.102, and the event schema that the Copilot SDK publishes (session-events.schema.json).
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Raw
+
+from memoryd.sources.decoding import decode_line
+from memoryd.sources.identity import parse_instant
+from memoryd.sources.jsonl import Line
+from memoryd.sources.rawjson import as_fields, as_text
+
+AGENT = "copilot"
+START, RESUME, CONTEXT_CHANGED = "session.start", "session.resume", "session.context_changed"
+USER, ASSISTANT = "user.message", "assistant.message"
+TOOL_START, TOOL_COMPLETE = "tool.execution_start", "tool.execution_complete"
+REWIND = "session.snapshot_rewind"
+SESSION_PREFIX = "session."
+
+# known, and no evidence: the reason under which they are counted
+UNWANTED = {
+    "system.message": "developer",
+    "system.notification": "harness",
+    "skill.invoked": "skill",
+    "session.compaction_complete": "compaction",
+    "session.handoff": "compaction",
+    "session.binary_asset": "image",
+    "assistant.reasoning": "reasoning",
+}
+# known, and nothing in them was said or done
+NOISE = frozenset({
+    START, RESUME, CONTEXT_CHANGED, "abort", "model.call_failure",
+    "model.call_finished", "pending_messages.modified", "tool_search.activated",
+    *(f"session.{name}" for name in (
+        "error", "idle", "info", "warning", "title_changed", "model_change", "mode_changed", "mode_notice_delivered",
+        "plan_changed", "todos_changed", "workspace_file_changed", "truncation", "shutdown", "usage_info",
+        "usage_record", "usage_checkpoint", "context_cleared", "compaction_start", "task_complete",
+        "remote_steerable_changed", "schedule_created", "schedule_cancelled", "schedule_rearmed",
+        "autopilot_objective_changed", "limits_changed", "permissions_changed", "fusion_route_started",
+        "fusion_route_failed", "fusion_resolved", "fusion_completed", "snapshot_rewind", "tools_updated",
+        "background_tasks_changed", "skills_loaded", "custom_agents_updated", "mcp_servers_loaded",
+        "mcp_server_status_changed", "extensions_loaded", "auto_mode_resolved", "managed_settings_resolved",
+        "import_legacy",
+    )),
+    *(f"assistant.{name}" for name in (
+        "turn_start", "turn_end", "intent", "idle", "usage", "message_start", "message_delta", "reasoning_delta",
+        "streaming_delta", "tool_call_delta", "server_tool_progress", "fusion_phase_started",
+        "fusion_phase_completed", "fusion_phase_failed",
+    )),
+    *(f"tool.{name}" for name in ("user_requested", "execution_partial_result", "execution_progress")),
+    *(f"subagent.{name}" for name in ("started", "configured", "completed", "failed", "selected", "deselected")),
+    *(f"hook.{name}" for name in ("start", "end", "progress")),
+    *(f"{asked}.{state}" for state in ("requested", "completed") for asked in (
+        "permission", "user_input", "elicitation", "sampling", "external_tool", "exit_plan_mode",
+        "auto_mode_switch", "session_limits_exhausted",
+    )),
+    *(f"command.{name}" for name in ("queued", "execute", "completed")),
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event: its type, its data as written, its own id, when it was written, and which line it is.
+
+    `of_sub_agent`: it happened in an agent that this session had started.
+    """
+
+    type: str
+    data: Raw
+    event_id: str | None
+    at: float | None
+    ordinal: int
+    of_sub_agent: bool
+    is_damaged: bool
+
+    @property
+    def row_id(self) -> str | None:
+        """The id by which copies are known; a fork has events of its own about itself."""
+        return None if self.type.startswith(SESSION_PREFIX) else self.event_id
+
+
+class _Envelope(msgspec.Struct):
+    type: Raw = Raw()
+    data: Raw = Raw()
+    id: Raw = Raw()
+    timestamp: Raw = Raw()
+    agentId: Raw = Raw()  # noqa: N815 - as the format spells it
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+
+
+def decode_event(line: Line) -> Event | None:
+    """Decode a line; None when it is blank, over the cap, or no JSON object even for a lenient decoder."""
+    decoded = decode_line(line, _envelope, _is_whole)
+    if decoded.value is None:
+        return None
+    envelope = decoded.value
+    return Event(
+        type=as_text(envelope.type) or "",
+        data=envelope.data,
+        event_id=as_text(envelope.id),
+        at=parse_instant(envelope.timestamp),
+        ordinal=line.index,
+        of_sub_agent=bool(as_text(envelope.agentId)),
+        is_damaged=decoded.is_damaged,
+    )
+
+
+def working_context(event: Event) -> dict[str, Raw]:
+    """Return the directory and git context that an event tells; empty for events that tell none."""
+    if event.type in (START, RESUME):
+        return as_fields(as_fields(event.data).get("context"))
+    return as_fields(event.data) if event.type == CONTEXT_CHANGED else {}
+
+
+def _is_whole(envelope: _Envelope) -> bool:
+    return bool(envelope.type and envelope.timestamp)

@@ -1,0 +1,163 @@
+"""The stream of items of one session in the generic format: row by row, with what is seen on the way in the Reading."""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
+
+from memoryd.errors import SourceError
+from memoryd.sources.calls import brings_outside_words, call_text
+from memoryd.sources.codex_messages import Spot
+from memoryd.sources.codex_tools import Call, OpenCalls
+from memoryd.sources.copies import CopiedBeginning
+from memoryd.sources.generic_records import (
+    ASSISTANT,
+    CALL,
+    CONTEXT,
+    DEVELOPER,
+    OTHER_AGENT,
+    OUTPUT,
+    SESSION,
+    USER,
+    Row,
+    content,
+    decode_row,
+    parse_session,
+)
+from memoryd.sources.items import Item, ItemKind, SessionFile
+from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.rawjson import as_fields, as_int, as_list, as_text, is_true
+from memoryd.sources.reader import Reading
+from memoryd.sources.stream import ItemStream
+
+MAX_KNOWN_IDS = 65_536
+PLAIN = {
+    USER: ItemKind.HUMAN,
+    CONTEXT: ItemKind.HARNESS_CONTEXT,
+    OTHER_AGENT: ItemKind.OTHER_AGENT,
+}
+NAMELESS_TOOL = "tool"
+
+
+def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[SessionFile]) -> Generator[Item, None, None]:
+    """Yield a session's items in the order of the file and fill `reading`.
+
+    Raises SessionWithoutItems at the end when there were bytes and nothing in them was understood.
+    """
+    session = _Session(ItemStream(reading), CopiedBeginning(map(row_ids, relatives)))
+    for line in source.lines():
+        yield from session.take(line)
+    yield from session.stream.finish(source)
+
+
+def row_ids(file: SessionFile) -> Iterator[str | None]:
+    """Yield the ids of a session's rows; a session that is gone or unreadable has none."""
+    with suppress(SourceError), SessionBytes(file.path) as source:
+        for line in source.lines():
+            row = decode_row(line)
+            if row is not None:
+                yield row.row_id
+
+
+class _Session:
+    """What must be remembered from one row to the next."""
+
+    def __init__(self, stream: ItemStream, copied: CopiedBeginning) -> None:
+        self.stream = stream
+        self._copied = copied
+        self._cwd: str | None = None
+        self._calls = OpenCalls()
+        self._known: dict[str, None] = {}
+        self._readers: dict[str, Callable[[Row, Spot], Iterator[Item]]] = {
+            **dict.fromkeys(PLAIN, self._plain),
+            ASSISTANT: self._assistant,
+            CALL: self._call,
+            OUTPUT: self._output,
+        }
+
+    def take(self, line: Line) -> Iterator[Item]:
+        """Take in the next line and yield the items that are decided now."""
+        row = decode_row(line)
+        if row is None:
+            self.stream.miss(line)
+            return
+        self.stream.see(row.at, is_damaged=row.is_damaged)
+        self._cwd = as_text(row.fields.get("cwd")) or self._cwd
+        is_copy = self._copied.covers(row.row_id)
+        if row.type == SESSION:
+            self.stream.know()
+            self.stream.reading.memory_mode = parse_session(row).memory_mode or self.stream.reading.memory_mode
+        elif row.type == DEVELOPER:
+            self.stream.know("developer")
+        elif row.type not in self._readers:
+            self.stream.reading.unknown[row.name] += 1
+        elif is_copy or self._is_repeated(row):
+            self.stream.know("copied" if is_copy else "repeated")
+        else:
+            self.stream.know()
+            yield from self._readers[row.type](row, Spot(row.ordinal, row.at, self._cwd))
+
+    def _is_repeated(self, row: Row) -> bool:
+        if row.row_id is None:
+            return False
+        if row.row_id in self._known:
+            return True
+        self._known[row.row_id] = None
+        if len(self._known) > MAX_KNOWN_IDS:
+            del self._known[next(iter(self._known))]
+        return False
+
+    def _words(self, row: Row) -> str:
+        text, media = content(row.fields)
+        self.stream.reading.dropped["image"] += media
+        return text
+
+    def _plain(self, row: Row, spot: Spot) -> Iterator[Item]:
+        if text := self._words(row):
+            yield from self.stream.give(Item(PLAIN[row.type], text, spot.ordinal, spot.at, spot.cwd))
+
+    def _assistant(self, row: Row, spot: Spot) -> Iterator[Item]:
+        final = row.fields.get("final")
+        is_final = is_true(final) if final and bytes(final) in (b"true", b"false") else None
+        kind = ItemKind.ASSISTANT_COMMENTARY if is_final is False else ItemKind.ASSISTANT_FINAL
+        if text := self._words(row):
+            item = Item(kind, text, spot.ordinal, spot.at, spot.cwd)
+            yield from self.stream.answer(item, row.row_id, undecided=is_final is None)
+        for raw in as_list(row.fields.get("tool_calls")):
+            call = as_fields(raw)
+            function = as_fields(call.get("function"))
+            tool = as_text(function.get("name")) or NAMELESS_TOOL
+            text = call_text(tool, function.get("arguments"))
+            yield from self._called(row, spot, tool, text, as_text(call.get("id")))
+
+    def _call(self, row: Row, spot: Spot) -> Iterator[Item]:
+        tool = as_text(row.fields.get("tool")) or NAMELESS_TOOL
+        text = self._words(row) or call_text(tool, row.fields.get("arguments"))
+        yield from self._called(row, spot, tool, text, as_text(row.fields.get("call_id")))
+
+    def _called(self, row: Row, spot: Spot, tool: str, text: str, call_id: str | None) -> Iterator[Item]:
+        external = is_true(row.fields.get("external")) or brings_outside_words(tool)
+        self._calls.open(call_id, Call(tool, external, None))
+        yield from self.stream.give(_tool_item(ItemKind.TOOL_CALL, text, spot, tool, call_id, external=external))
+
+    def _output(self, row: Row, spot: Spot) -> Iterator[Item]:
+        fields = row.fields
+        call_id = as_text(fields.get("call_id")) or as_text(fields.get("tool_call_id"))
+        call = self._calls.answer(call_id)
+        tool = as_text(fields.get("tool")) or as_text(fields.get("name")) or (call.tool if call else NAMELESS_TOOL)
+        external = is_true(fields.get("external")) or (call.external if call else brings_outside_words(tool))
+        text, exit_code = self._words(row), as_int(fields.get("exit_code"))
+        if text or exit_code is not None:
+            item = _tool_item(ItemKind.TOOL_OUTPUT, text, spot, tool, call_id, external=external, exit_code=exit_code)
+            yield from self.stream.give(item)
+
+
+def _tool_item(
+    kind: ItemKind,
+    text: str,
+    spot: Spot,
+    tool: str,
+    call_id: str | None,
+    *,
+    external: bool,
+    exit_code: int | None = None,
+) -> Item:
+    return Item(kind, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, exit_code, external)

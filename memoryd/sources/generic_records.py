@@ -1,0 +1,143 @@
+"""One line of a session in the generic format as a row (README, "Any other agent"), and what its session row says.
+
+Rows of the chat completions API ({"role", "content", "tool_calls"}) are taken too: people have them lying about.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Raw
+
+from memoryd.sources.codex_records import parse_memory_mode
+from memoryd.sources.decoding import decode_line
+from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
+from memoryd.sources.items import MemoryMode, SessionKind
+from memoryd.sources.jsonl import Line
+from memoryd.sources.rawjson import as_fields, as_list, as_number, as_text, is_text
+
+AGENT = "generic"
+SESSION = "session"
+USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT, DEVELOPER = (
+    "user",
+    "assistant",
+    "tool_call",
+    "tool_output",
+    "context",
+    "other_agent",
+    "developer",
+)
+TYPES = frozenset({SESSION, USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT})
+ROLES = {  # role of the chat completions API: type of this format
+    "user": USER,
+    "assistant": ASSISTANT,
+    "tool": OUTPUT,
+    "function": OUTPUT,
+    "system": DEVELOPER,
+    "developer": DEVELOPER,
+}
+KINDS = {kind.value: kind for kind in (SessionKind.INTERACTIVE, SessionKind.NONINTERACTIVE, SessionKind.SUBAGENT)}
+MILLISECONDS_FROM = 1e11  # as seconds this is the year 5138
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: its type (empty when nobody knows it), its members as written, its id, its time and its line.
+
+    `name` is what it calls itself, for the count of unknown rows.
+    """
+
+    type: str
+    name: str
+    fields: dict[str, Raw]
+    row_id: str | None
+    at: float | None
+    ordinal: int
+    is_damaged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """What a session row says; None where it says nothing."""
+
+    thread_id: str | None
+    kind: SessionKind
+    cwd: str | None
+    git_branch: str | None
+    parent_id: str | None
+    started_at: float | None
+    memory_mode: MemoryMode | None
+    agent: str | None
+
+
+_fields = msgspec.json.Decoder(dict[str, Raw])
+
+
+def decode_row(line: Line) -> Row | None:
+    """Decode a line; None when it is blank, over the cap, or no JSON object even for a lenient decoder."""
+    decoded = decode_line(line, _fields, _is_whole)
+    fields = decoded.value
+    if fields is None:
+        return None
+    named, role = as_text(fields.get("type")) or "", as_text(fields.get("role")) or ""
+    kind = named if named in TYPES else ROLES.get(role, "")
+    row_id = as_text(fields.get("id"))
+    return Row(
+        type=kind,
+        name=named or role or "row",
+        fields=fields,
+        row_id=row_id if kind != SESSION else None,
+        at=_instant(fields),
+        ordinal=line.index,
+        is_damaged=decoded.is_damaged,
+    )
+
+
+def parse_session(row: Row) -> SessionRow:
+    """Read a session row; a kind that nobody knows counts as noninteractive."""
+    fields = row.fields
+    named, parent, kind = as_text(fields.get("id")), as_text(fields.get("parent_id")), as_text(fields.get("kind"))
+    return SessionRow(
+        thread_id=canonical_thread_id(AGENT, named) if named and is_usable_id(named) else None,
+        kind=SessionKind.INTERACTIVE if kind is None else KINDS.get(kind.lower(), SessionKind.NONINTERACTIVE),
+        cwd=as_text(fields.get("cwd")) or None,
+        git_branch=as_text(fields.get("git_branch")) or None,
+        parent_id=canonical_thread_id(AGENT, parent) if parent and is_usable_id(parent) else None,
+        started_at=instant(fields.get("started_at")) or row.at,
+        memory_mode=parse_memory_mode(fields.get("memory_mode")),
+        agent=as_text(fields.get("agent")) or None,
+    )
+
+
+def instant(raw: Raw | None) -> float | None:
+    """Return epoch seconds of an ISO 8601 text or of a number, which is seconds or, when it is huge, milliseconds."""
+    number = as_number(raw)
+    if number is None:
+        return parse_instant(raw)
+    seconds = number / 1000 if number >= MILLISECONDS_FROM else number
+    return seconds if 0 < seconds < MILLISECONDS_FROM else None
+
+
+def content(fields: dict[str, Raw]) -> tuple[str, int]:
+    """Return a row's words (`text`, else `content`: a string or parts) and how many images and sounds were left out."""
+    raw = fields.get("text") or fields.get("content")
+    if raw and is_text(raw):
+        return (as_text(raw) or "").strip(), 0
+    texts: list[str] = []
+    media = 0
+    for part in as_list(raw):
+        inner = as_fields(part)
+        kind = as_text(inner.get("type")) or ""
+        if "image" in kind or "audio" in kind:
+            media += 1
+        elif text := (as_text(part) if is_text(part) else as_text(inner.get("text"))):
+            texts.append(text)
+    return "\n\n".join(texts).strip(), media
+
+
+def _instant(fields: dict[str, Raw]) -> float | None:
+    return instant(fields.get("at") or fields.get("timestamp"))
+
+
+def _is_whole(fields: dict[str, Raw]) -> bool:
+    """Tell a row from an object that merely ends one, such as the arguments of a call."""
+    return as_text(fields.get("type")) in TYPES or as_text(fields.get("role")) in ROLES
