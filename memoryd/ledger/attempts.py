@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import dataclass
+from typing import TypedDict
 
 from memoryd.ledger import queries
 from memoryd.ledger.rows import change, fetch_all
@@ -50,8 +51,7 @@ def _make(*, outcome: str | None, **columns: object) -> AttemptRow:
     return AttemptRow(outcome=Outcome(outcome) if outcome else None, **columns)  # type: ignore[arg-type]  # columns of SELECT *
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(TypedDict):
     """A run that has just been claimed, as the claim's row tells it."""
 
     id: int
@@ -65,8 +65,7 @@ class Beginning:
 
 def begin(conn: sqlite3.Connection, beginning: Beginning) -> None:
     """Record that a job runs."""
-    parameters = {name: getattr(beginning, name) for name in Beginning.__slots__}
-    change(conn, _SQL["insert_attempt"], parameters)
+    change(conn, _SQL["insert_attempt"], beginning)
 
 
 def end(conn: sqlite3.Connection, attempt_id: int | None, ending: Ending, *, now: float) -> None:
@@ -79,7 +78,7 @@ def end(conn: sqlite3.Connection, attempt_id: int | None, ending: Ending, *, now
             "id": attempt_id,
             "now": int(now),
             "duration_ms": duration,
-            "outcome": ending.outcome,
+            "outcome": ending.outcome.value,
             "error_class": ending.error_class,
             "error": ending.error,
         },

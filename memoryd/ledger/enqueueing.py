@@ -35,7 +35,7 @@ def enqueue_stage1(
     sessions.record_queued(conn, thread_id, pair)
     watermark = updated_at if job is None else max(updated_at, job.input_watermark + 1)
     parameters = {
-        "kind": JobKind.STAGE1,
+        "kind": JobKind.STAGE1.value,
         "job_key": thread_id,
         "watermark": watermark,
         "max_attempts": max(max_attempts, 1),
@@ -67,7 +67,7 @@ def enqueue_consolidation(
     job = find(conn, JobKind.CONSOLIDATE, GLOBAL_KEY)
     wait, retry_at = _wait_for_quiet(job, now=now, timing=timing)
     parameters = {
-        "kind": JobKind.CONSOLIDATE,
+        "kind": JobKind.CONSOLIDATE.value,
         "job_key": GLOBAL_KEY,
         "watermark": _larger(job, int(now) if watermark is None else watermark, given=watermark is not None),
         "max_attempts": max(max_attempts, 1),

@@ -9,6 +9,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from memoryd.errors import LeaseLost
 from memoryd.ledger import attempts, outputs, policy, publications, queries, sessions
@@ -167,14 +168,14 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
     are `retry_cap` seconds apart. `held` are the tokens of runs whose tasks live in this process: those are never
     taken, whatever the clock says. `only` names the one job that may be taken. `mint` makes the token.
     """
-    leased = fetch_jobs(conn, _SQL["list_leased"], {"kind": kind})
+    leased = fetch_jobs(conn, _SQL["list_leased"], {"kind": kind.value})
     over = [job for job in leased if job.ownership_token not in held and not is_live(job, now)]
     for job in over:
         take_back(conn, job, now=now, retry_cap=retry_cap)
     if len(leased) - len(over) >= max_running:
         return None
     parameters = {
-        "kind": kind,
+        "kind": kind.value,
         "only": only,
         "now": now,
         "worker_id": worker_id,
@@ -184,8 +185,26 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
         "lease_seconds": lease_seconds,
         "max_attempts": max_attempts,
     }
-    taken = fetch_job(conn, _SQL["claim_job"], parameters)
-    return None if taken is None else _begin(conn, taken, now)
+    taken = conn.execute(_SQL["claim_job"], parameters).fetchall()
+    if not taken:
+        return None
+    job_key, token, epoch, input_watermark, lease_until, retry_remaining, attempt_id, crash_count = taken[0]
+    lease = Lease(
+        kind=kind,
+        job_key=job_key,
+        token=token,
+        epoch=epoch,
+        worker_id=worker_id,
+        input_watermark=input_watermark,
+        lease_until=lease_until,
+        lease_seconds=lease_seconds,
+        retry_remaining=retry_remaining,
+        attempt_id=attempt_id,
+        claimed_at=now,
+        crash_count=crash_count,
+    )
+    _begin(conn, lease)
+    return lease
 
 
 def heartbeat(conn: sqlite3.Connection, lease: Lease, *, now: float, lease_seconds: float) -> Beat:
@@ -224,7 +243,7 @@ def complete(
     The stored row's source_updated_at is at least the watermark, so that two states of one second can be told apart.
     """
     met = covered is not None and sessions.is_queued(conn, lease.job_key, covered)
-    job = _move(conn, "complete_job", lease, _finished(lease, now, policy.Wait(policy.at_once(now)), met=met))
+    status = _finish(conn, lease, now, policy.Wait(policy.at_once(now)), met=met)
     if covered is not None:
         sessions.record_covered(conn, lease.job_key, covered)
     stored = output is not None and _store(conn, lease, output, now)
@@ -233,20 +252,20 @@ def complete(
         enqueue_consolidation(conn, now=now, timing=consolidate, max_attempts=max_attempts, reason="session")
     outcome = Outcome.NOTHING if output is None else Outcome.DONE
     attempts.end(conn, lease.attempt_id, Ending(outcome, lease.claimed_at), now=now)
-    return Completion(job.status, stored=stored, removed=removed)
+    return Completion(status, stored=stored, removed=removed)
 
 
-def skip(conn: sqlite3.Connection, lease: Lease, *, now: float, covered: Covered | None) -> JobRow:
+def skip(conn: sqlite3.Connection, lease: Lease, *, now: float, covered: Covered | None) -> Status:
     """Finish a stage-1 job that asked nobody: whatever is remembered of the session stays as it is (I8).
 
     `covered` None: nothing was read, so that the session is due again once what keeps it out is lifted.
     """
     met = covered is not None and sessions.is_queued(conn, lease.job_key, covered)
-    job = _move(conn, "complete_job", lease, _finished(lease, now, policy.Wait(policy.at_once(now)), met=met))
+    status = _finish(conn, lease, now, policy.Wait(policy.at_once(now)), met=met)
     if covered is not None:
         sessions.record_covered(conn, lease.job_key, covered)
     attempts.end(conn, lease.attempt_id, Ending(Outcome.NOTHING, lease.claimed_at), now=now)
-    return job
+    return status
 
 
 def complete_consolidation(
@@ -267,7 +286,7 @@ def complete_consolidation(
     wait = policy.Wait(policy.at_once(now))
     if min_interval > 0:
         wait = policy.Wait(policy.later(now + min_interval), WaitReason.MIN_INTERVAL)
-    job = _move(conn, "complete_job", lease, _finished(lease, now, wait, met=False))
+    status = _finish(conn, lease, now, wait, met=False)
     outputs.mark_consumed(conn, consumed)
     publication_id = None
     if publication is not None:
@@ -275,7 +294,7 @@ def complete_consolidation(
         replace_claims(conn, claims, now=now)
     outcome = Outcome.NOTHING if publication is None else Outcome.DONE
     attempts.end(conn, lease.attempt_id, Ending(outcome, lease.claimed_at), now=now)
-    return ConsolidationCompletion(job.status, publication_id)
+    return ConsolidationCompletion(status, publication_id)
 
 
 def defer(
@@ -324,55 +343,49 @@ def _store(conn: sqlite3.Connection, lease: Lease, output: NewOutput, now: float
     return stored
 
 
-def _begin(conn: sqlite3.Connection, job: JobRow, now: float) -> Lease:
-    """Record the run that the claim has begun, and hand out the lease."""
-    assert job.attempt_id is not None
-    assert job.ownership_token is not None
-    assert job.worker_id is not None
-    assert job.lease_until is not None
-    assert job.lease_seconds is not None
-    beginning = Beginning(
-        job.attempt_id, job.kind, job.job_key, job.epoch, job.worker_id, job.input_watermark, int(now)
-    )
+def _begin(conn: sqlite3.Connection, lease: Lease) -> None:
+    """Record the run that the claim has begun."""
+    beginning: Beginning = {
+        "id": lease.attempt_id,
+        "kind": lease.kind.value,
+        "job_key": lease.job_key,
+        "epoch": lease.epoch,
+        "worker_id": lease.worker_id,
+        "input_watermark": lease.input_watermark,
+        "started_at": int(lease.claimed_at),
+    }
     attempts.begin(conn, beginning)
-    return Lease(
-        kind=JobKind(job.kind),
-        job_key=job.job_key,
-        token=job.ownership_token,
-        epoch=job.epoch,
-        worker_id=job.worker_id,
-        input_watermark=job.input_watermark,
-        lease_until=job.lease_until,
-        lease_seconds=job.lease_seconds,
-        retry_remaining=job.retry_remaining,
-        attempt_id=job.attempt_id,
-        claimed_at=now,
-        crash_count=job.crash_count,
-    )
 
 
 def _guard(lease: Lease) -> dict[str, object]:
-    return {"kind": lease.kind, "job_key": lease.job_key, "token": lease.token, "epoch": lease.epoch}
+    return {"kind": lease.kind.value, "job_key": lease.job_key, "token": lease.token, "epoch": lease.epoch}
 
 
 def _ended(now: float) -> dict[str, object]:
     return {"finished_at": int(now)}
 
 
-def _finished(lease: Lease, now: float, again: policy.Wait, *, met: bool) -> dict[str, object]:
-    waiting_for = {"ready_at": again.ready_at, "reason": again.reason}
-    return _ended(now) | waiting_for | {"covered_watermark": lease.input_watermark, "met": met}
+def _finish(conn: sqlite3.Connection, lease: Lease, now: float, again: policy.Wait, *, met: bool) -> Status:
+    """Finish the job's row; it waits for `again` if newer input came while it ran. The answer is how it stands now."""
+    parameters = _guard(lease) | {
+        "finished_at": int(now),
+        "ready_at": again.ready_at,
+        "reason": again.reason,
+        "covered_watermark": lease.input_watermark,
+        "met": met,
+    }
+    finished = conn.execute(_SQL["complete_job"], parameters).fetchall()
+    ((status,),) = finished or _lost("complete", lease)
+    return Status(status)
 
 
 def _move(conn: sqlite3.Connection, statement: str, lease: Lease, parameters: dict[str, object]) -> JobRow:
-    row = fetch_job(conn, _SQL[statement], _guard(lease) | parameters)
-    return _one(row, statement.split("_", maxsplit=1)[0], lease.kind, lease.job_key)
+    moved = fetch_job(conn, _SQL[statement], _guard(lease) | parameters)
+    return moved or _lost(statement.split("_", maxsplit=1)[0], lease)
 
 
-def _one(row: JobRow | None, attempt: str, kind: str, job_key: str) -> JobRow:
-    if row is None:
-        raise LeaseLost(
-            f"cannot {attempt} {kind} {job_key}: the lease is no longer ours",
-            remedy="nothing was written; whoever holds the job now goes on",
-        )
-    return row
+def _lost(attempt: str, lease: Lease) -> NoReturn:
+    raise LeaseLost(
+        f"cannot {attempt} {lease.kind} {lease.job_key}: the lease is no longer ours",
+        remedy="nothing was written; whoever holds the job now goes on",
+    )

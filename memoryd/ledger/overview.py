@@ -1,8 +1,8 @@
 """Reading the jobs table: what is due next, what waits and why, what runs, what is dead."""
 
 import sqlite3
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from memoryd.ledger import attempts, queries
 from memoryd.ledger.rows import Parameters, fetch_in_order
@@ -11,9 +11,8 @@ from memoryd.ledger.states import JobKind, Status
 _SQL = queries.load("jobs")
 
 
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    """One row of `jobs`; instants are epoch seconds."""
+class JobRow(NamedTuple):
+    """One row of `jobs`; instants are epoch seconds. A tuple, since every write of a job reads some of them."""
 
     kind: str
     job_key: str
@@ -41,7 +40,8 @@ class JobRow:
     fingerprint: str | None
 
 
-_CANCEL_REQUESTED = [field.name for field in fields(JobRow)].index("cancel_requested") - 3
+_STATUS = JobRow._fields.index("status")
+_CANCEL_REQUESTED = JobRow._fields.index("cancel_requested")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,15 @@ def fetch_job(conn: sqlite3.Connection, sql: str, parameters: Parameters) -> Job
 
 
 def _make_job(row: tuple[Any, ...]) -> JobRow:
-    kind, job_key, status, *columns = row
-    columns[_CANCEL_REQUESTED] = bool(columns[_CANCEL_REQUESTED])
-    return JobRow(kind, job_key, Status(status), *columns)
+    columns = list(row)
+    columns[_STATUS] = Status(columns[_STATUS])
+    columns[_CANCEL_REQUESTED] = columns[_CANCEL_REQUESTED] == 1
+    return JobRow._make(columns)
 
 
 def find(conn: sqlite3.Connection, kind: str, job_key: str) -> JobRow | None:
     """Return one job."""
-    return fetch_job(conn, _SQL["find_job"], {"kind": kind, "job_key": job_key})
+    return fetch_job(conn, _SQL["find_job"], {"kind": str(kind), "job_key": job_key})
 
 
 def next_ready_at(conn: sqlite3.Connection, kind: JobKind) -> float | None:

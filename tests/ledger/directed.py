@@ -367,7 +367,18 @@ def _plan(conn: sqlite3.Connection, subject: str, name: str) -> str:
 
 
 def _run(conn: sqlite3.Connection, number: int) -> None:
-    attempts.begin(conn, Beginning(number, "k", "key", number, "w", 1, int(NOW)))
+    attempts.begin(
+        conn,
+        Beginning(
+            id=number,
+            kind="k",
+            job_key="key",
+            epoch=number,
+            worker_id="w",
+            input_watermark=1,
+            started_at=int(NOW),
+        ),
+    )
 
 
 def _reserve(conn: sqlite3.Connection, run: int, *, now: float, caps: Caps = _CAPS) -> int:

@@ -178,4 +178,4 @@ def _row_line(row: JobRow) -> str:
 
 def _row_json(row: JobRow) -> dict[str, object]:
     hidden = {"ownership_token"}
-    return {name: value for name, value in asdict(row).items() if name not in hidden}
+    return {name: value for name, value in row._asdict().items() if name not in hidden}

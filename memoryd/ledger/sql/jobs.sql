@@ -25,7 +25,7 @@ WHERE kind = :kind AND job_key = (
   ORDER BY ready_at, job_key
   LIMIT 1
 )
-RETURNING *;
+RETURNING job_key, ownership_token, epoch, input_watermark, lease_until, retry_remaining, attempt_id, crash_count;
 
 -- name: record_crash
 -- A lease that is over: the run ended without a word. No attempt is taken. The row was
@@ -74,7 +74,7 @@ SET status = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN 'p
     ready_at = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :ready_at END,
     wait_reason = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :reason END
 WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
-RETURNING *;
+RETURNING status;
 
 -- name: defer_job
 -- Not the job's fault: no attempt is taken, and the reason is kept.
