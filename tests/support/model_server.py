@@ -24,6 +24,7 @@ from typing import Any, Self, TypeAlias
 from tests.support.model_asked import Recorded
 from tests.support.model_manners import good_model
 from tests.support.model_replies import Drop, Hang, Huge, Raw, Reply, Scripted, Slow, Status, body_of
+from tests.support.waiting import wait_on
 
 Script: TypeAlias = Callable[[Recorded], Scripted | None]
 
@@ -97,7 +98,7 @@ class ModelServer:
             return [each for each in self._requests if kind in (None, each.kind)]
 
         with self._changed:
-            assert self._changed.wait_for(lambda: len(arrived()) >= count, timeout), (
+            assert wait_on(self._changed, lambda: len(arrived()) >= count, timeout), (
                 f"{len(arrived())} of {count} requests arrived within {timeout} s"
             )
             return arrived()
@@ -169,7 +170,7 @@ class _Server(ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     pass
-            self._idle.wait_for(lambda: not self._open, CLOSE_SECONDS)
+            wait_on(self._idle, lambda: not self._open, CLOSE_SECONDS)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no failure of the server."""

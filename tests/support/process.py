@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support.waiting import wait_on
+
 REPOSITORY = Path(__file__).parents[2]
 MEMORYD = (sys.executable, "-W", "error", "-m", "memoryd.control.main")
 TRACES = ("Traceback (most recent call last)", "a fault in memoryd itself", "Exception ignored in")
@@ -276,7 +278,7 @@ class Process:
             return [event for event in self._events if event["event"] == name and where(event)]
 
         with self._changed:
-            self._changed.wait_for(lambda: len(found()) >= count or self._over(), PATIENCE_SECONDS)
+            wait_on(self._changed, lambda: len(found()) >= count or self._over(), PATIENCE_SECONDS)
             events = found()
         assert len(events) >= count, f"{len(events)} of {count} events {name}; the log:\n{self.output}"
         return events[count - 1]
@@ -290,7 +292,7 @@ class Process:
             return len(self._lines) >= count or named >= most or self._over()
 
         with self._changed:
-            self._changed.wait_for(enough, PATIENCE_SECONDS)
+            wait_on(self._changed, enough, PATIENCE_SECONDS)
 
     def send(self, number: signal.Signals) -> None:
         self._popen.send_signal(number)
