@@ -50,16 +50,15 @@ def sanitise(
         if item.ordinal == hidden_ordinal and item.kind is not ItemKind.TOOL_OUTPUT:
             dropped[Reason.PRIVATE] += 1
             continue
-        stripped = _strip_private(item.text, private)
+        stripped, blobs = _strip_unseen(item.text, private)
+        dropped[Reason.BASE64] += blobs
         if stripped.open_at_end:
             hidden_ordinal = item.ordinal
         dropped[Reason.PRIVATE] += stripped.spans
         bare = _strip_memory(stripped.text)
         dropped[Reason.MEMORY_BLOCK] += bare.spans
-        text, blobs = _plain(bare.text)
-        dropped[Reason.BASE64] += blobs
-        if text.strip() or item.exit_code is not None:
-            yield item if text == item.text else replace(item, text=text)
+        if bare.text.strip() or item.exit_code is not None:
+            yield item if bare.text == item.text else replace(item, text=bare.text)
         else:
             dropped[Reason.BLANK] += 1
 
@@ -118,6 +117,17 @@ def _strip_private(text: str, pattern: re.Pattern[str] | None) -> _Stripped:
     return _Stripped(_joined(pieces), spans, bool(open_tags))
 
 
+def _strip_unseen(text: str, pattern: re.Pattern[str] | None) -> tuple[_Stripped, int]:
+    """Take out private spans, and what nobody sees; the count is of base64.
+
+    A tag may stand inside a terminal's sequence, and a sequence inside a tag: neither hides the other.
+    """
+    raw = _strip_private(text, pattern) if "\x1b" in text else _Stripped(text, 0)
+    shown, blobs = _plain(raw.text)
+    bare = _strip_private(shown, pattern)
+    return _Stripped(bare.text, raw.spans + bare.spans, raw.open_at_end or bare.open_at_end), blobs
+
+
 def _strip_memory(text: str) -> _Stripped:
     """Take out memory blocks; what stands around them stays.
 
@@ -158,7 +168,7 @@ def _joined(pieces: list[str]) -> str:
 def _plain(text: str) -> tuple[str, int]:
     """Take out terminal escapes, long base64 and halves of characters; the count is of base64."""
     if "\x1b" in text:
-        text = _TERMINAL.sub("", text)
+        text = _TERMINAL.sub("", text).replace("\x1b", "")  # a sequence may have stood inside another
     text, urls = _DATA_URL.subn(BASE64_MARK, text) if ";base64," in text else (text, 0)
     text, blobs = _BASE64.subn(BASE64_MARK, text) if len(text) >= 1024 else (text, 0)
     if not text.isascii():
