@@ -185,7 +185,7 @@ def shaped_spans(text: str) -> Iterator[Span]:
     for rank, rule in enumerate(_SHAPE_RULES, len(_PREFIX_RULES)):
         if rule.trigger in text:
             yield from rule.spans(text, rank)
-    if "PRIVATE KEY" in text:
+    if "PRIVATE" in text and _PEM_MARK.search(text):
         yield from private_keys(text)
     if "AKIA" in runs or "ASIA" in runs:
         yield from aws_secrets(text)
@@ -194,8 +194,10 @@ def shaped_spans(text: str) -> Iterator[Span]:
 
 AWS_REACH: Final = 300
 _AWS_ID = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
+_AWS_BEGIN = r"(?:(?<![A-Za-z0-9/+])|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
 _AWS_SECRET = re.compile(
-    r"(?:(?<![A-Za-z0-9/+])|(?<=\\[nrt]))(?=[^a-z]{0,39}[a-z])(?=[^A-Z]{0,39}[A-Z])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])"
+    rf"{_AWS_BEGIN}(?=[^a-z]{{0,39}}[a-z])(?=[^A-Z]{{0,39}}[A-Z])(?:[A-Za-z0-9/+]|%2[BF]){{40}}(?![A-Za-z0-9+=])"
+    rf"|{_AWS_BEGIN}(?=[a-z0-9/+]{{0,39}}[A-Z])(?=[A-Z0-9/+]{{0,39}}[a-z])(?=[A-Za-z/+]{{0,39}}\d)[A-Za-z0-9/+]{{6,39}}{MARK}{REST}"
 )
 
 
@@ -220,18 +222,21 @@ def bot_tokens(text: str) -> Iterator[Span]:
             yield found.start() - len(lead[0]), found.end(), RANKS, "discord"
 
 
+_PEM_MARK = re.compile(r"PRIVATE(?: |\+|%20)KEY")
 PEM_REACH: Final = 65_536
 """Characters within which the end of a private key is looked for; an RSA key of 16,384 bits takes 13,000."""
-_PEM_OPEN = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
-_PEM_CLOSE = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+_PEM_NAME = r"(?: |\+|%20)[A-Z0-9 +%]{0,40}PRIVATE(?: |\+|%20)KEY(?:(?: |\+|%20)BLOCK)? ?"
+_PEM_OPEN = re.compile(rf"-{{4,5}} ?BEGIN{_PEM_NAME}-{{4,5}}")
+_PEM_CLOSE = re.compile(rf"-{{4,5}} ?END{_PEM_NAME}-{{4,5}}")
 _PEM_LINE = 20
-_PEM_RUN = re.compile(rf"[A-Za-z0-9+/=]{{{_PEM_LINE},}}")
-_PEM_BREAK = r"(?:\s|\\[nrt]|\\{0,8}[\"'](?:\s?\+)?|[,>|])"
+_PEM_RUN = re.compile(rf"(?:[A-Za-z0-9+/=]|%2[BFbf]|%3[Dd]){{{_PEM_LINE},}}")
+_PEM_BREAK = r"(?:\s|%0[AaDd]|\\[nrt]|\\{0,8}[\"'](?:\s?\+)?|[,>|])"
 _PEM_BREAKS = re.compile(rf"({_PEM_BREAK}+)")
 _PEM_HALF = re.compile(r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])")
 _PEM_LAST = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 _PEM_BODY = re.compile(
-    rf"(?:{_PEM_BREAK}*(?:[A-Za-z0-9+/=]{{20,}}|(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{{0,80}}"
+    rf"(?:{_PEM_BREAK}*(?:(?:[A-Za-z0-9+/=]|%2[BFbf]|%3[Dd]){{20,}}"
+    rf"|(?:Proc-Type|DEK-Info|Version|Comment): [^\n\\]{{0,80}}"
     rf"|[A-Za-z0-9+/=]*{MARK}[A-Za-z0-9+/=]*))*(?:{_PEM_BREAK}*[A-Za-z0-9+/]+(?:=+|(?=[\"'\\]|\Z)))?"
 )
 

@@ -17,6 +17,7 @@ from memoryd.clock import rfc3339
 from memoryd.pipeline.sanitise import sanitise
 from memoryd.redact import Redactor
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.rawjson import CUT_MARK
 from memoryd.text import byte_length, first_line, plain, truncate_bytes, truncate_middle
 
 GAP: Final = "[... response items omitted ...]"
@@ -25,6 +26,8 @@ SEPARATOR: Final = "\n\n"
 REDACT_WHOLE_CHARS: Final = 1_000_000
 """A longer text is cut to its two ends before it is redacted: far more than a row shows, far less than it holds."""
 REDACT_END_CHARS: Final = 262_144
+EDGE_CHARS: Final = 4_096
+"""What goes from the edge of a cut once the secrets are out: a halved one may not show any more what it was."""
 _YEAR_10000: Final = 253_402_300_800
 
 
@@ -150,7 +153,19 @@ class _Scribe:
         return _Row(self.rows_written, tier, replace(item, text=shown), text, byte_length(text))
 
     def _redacted(self, text: str) -> str:
-        redacted = self._redactor.redact(plain(_ends_of(text.strip("\n"))))
+        """Take the secrets out of a text, of a very long one out of its ends; what a cut may have halved goes too."""
+        text = text.strip("\n")
+        whole = text.removesuffix(CUT_MARK)
+        end_is_cut = len(whole) < len(text)
+        if len(whole) <= REDACT_WHOLE_CHARS:
+            clean = self._clean(whole)
+            return _without_end(clean) + CUT_MARK if end_is_cut else clean
+        head, tail = self._clean(whole[:REDACT_END_CHARS]), self._clean(whole[-REDACT_END_CHARS:])
+        tail = _without_start(_without_end(tail) + CUT_MARK if end_is_cut else tail)
+        return _without_end(head) + CUT + tail
+
+    def _clean(self, text: str) -> str:
+        redacted = self._redactor.redact(plain(text))
         self.redactions.update(redacted.kinds)
         return redacted.text
 
@@ -170,15 +185,18 @@ class _Scribe:
         return f"[{TIERS[item.kind].value}] {', '.join(facts)}"
 
 
-def _ends_of(text: str) -> str:
-    """Keep the two ends of a very long text, each from or to a line's or a word's edge, so that no secret is halved."""
-    if len(text) <= REDACT_WHOLE_CHARS:
-        return text
-    head, tail = text[:REDACT_END_CHARS], text[-REDACT_END_CHARS:]
-    for edge in ("\n", " "):
-        if (end := head.rfind(edge)) > 0 and (start := tail.find(edge)) >= 0:
-            return head[:end] + CUT + tail[start:]
-    return head + CUT
+def _without_end(text: str) -> str:
+    """Leave out the last EDGE_CHARS, and the word that they begin in."""
+    kept = text[:-EDGE_CHARS]
+    edge = max(kept.rfind(" ", -EDGE_CHARS), kept.rfind("\n", -EDGE_CHARS))
+    return kept[:edge] if edge >= 0 else kept
+
+
+def _without_start(text: str) -> str:
+    """Leave out the first EDGE_CHARS, and the word that they end in."""
+    kept = text[EDGE_CHARS:]
+    edges = [at for space in (" ", "\n") if (at := kept.find(space, 0, EDGE_CHARS)) >= 0]
+    return kept[min(edges) + 1 :] if edges else kept
 
 
 class _Budget:

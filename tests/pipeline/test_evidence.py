@@ -1,5 +1,6 @@
 """A session as a model gets to read it."""
 
+import json
 import re
 import tracemalloc
 from collections.abc import Iterable, Iterator
@@ -8,11 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
-from memoryd.pipeline.evidence import CUT, GAP, REDACT_WHOLE_CHARS, TIERS, Evidence, TierUse, gather
+from memoryd.pipeline.evidence import CUT, GAP, REDACT_END_CHARS, REDACT_WHOLE_CHARS, TIERS, Evidence, TierUse, gather
 from memoryd.redact import Redactor
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.rawjson import MAX_TEXT_BYTES, as_text, compact
 from memoryd.text import MARKER_CLOSE, MARKER_OPEN, byte_length, estimate_tokens
+from tests.support.secrets import SHAPES, leaks
 
 HOME = Path("/home/u/.memoryd")
 REDACTOR = Redactor()
@@ -144,6 +148,44 @@ def test_a_secret_is_redacted_before_anything_is_cut() -> None:
     evidence = gathered([an_item(ItemKind.TOOL_OUTPUT, text, 1)])
     assert "ghp" not in evidence.text
     assert evidence.redactions == {"github": 1}
+
+
+FILLER = "some words\n" * 120_000
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_secret_survives_across_the_edges_of_the_cut_in_a_rows_middle(shape: str) -> None:
+    secret = SHAPES[shape]
+    for kind, half in ((ItemKind.TOOL_OUTPUT, 3_000), (ItemKind.HUMAN, 5_000)):
+        for before in range(half - len(secret) - 60, half + 20, max(7, len(secret) // 6)):
+            text = f"{FILLER[:before]} {secret} {FILLER[: 3 * half]} {secret} {FILLER[:before]}"
+            assert not leaks(secret, gathered([an_item(kind, text, 1)]).text), before
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_secret_survives_across_the_edges_of_the_ends_that_are_left_of_a_megabyte(shape: str) -> None:
+    """Rows show far less than the ends hold, unless those shrink because they are full of secrets."""
+    secret = SHAPES[shape]
+    full = f"PASSWORD='{'x-' * 125_000}'\n"
+    before = FILLER[: REDACT_END_CHARS - len(full) - len(secret) // 2]
+    text = f"{full}{before} {secret} {FILLER} {secret} {before}{full}"
+    evidence = gathered([an_item(ItemKind.HUMAN, text, 1)], row_bytes=1_000_000, budget_tokens=10_000_000)
+    assert not leaks(secret, evidence.text)
+    assert evidence.redactions["password"] == 2
+    assert len(evidence.text) < REDACT_WHOLE_CHARS / 2
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_secret_survives_where_a_text_was_cut_as_it_was_read(shape: str) -> None:
+    secret = SHAPES[shape]
+    inner = json.dumps(secret)[1:-1]
+    for filler, end, read, lead in (("x-", "-", as_text, '"'), ("ab cd ", " ", compact, '{"a":"')):
+        before = (filler * MAX_TEXT_BYTES)[: MAX_TEXT_BYTES - len(lead) - 1 - len(inner) // 2]
+        text = read(Raw(f'{lead}{before}{end}{inner} and more"{"}" if read is compact else ""}'.encode()))
+        assert text is not None
+        assert inner[:9] in text
+        assert inner not in text
+        assert not leaks(secret, gathered([an_item(ItemKind.HUMAN, text, 1)]).text)
 
 
 @pytest.mark.parametrize("filler", ["x y ", "line\n", "x"])
