@@ -61,13 +61,13 @@ __all__ += ["ProviderKind", "Recall", "Seconds", "Sources", "duration_text", "re
 PREFIX = "MEMORYD_"
 HOME_VARIABLE = "MEMORYD_HOME"
 OFFLINE = "offline"
-AGENT_HOMES = {  # agent: (variable that moves its home, folder below that, usual folder below the user's home)
-    "codex": ("CODEX_HOME", "", ".codex"),
-    "claude": ("CLAUDE_CONFIG_DIR", "", ".claude"),
-    "opencode": ("XDG_DATA_HOME", "opencode", ".local/share/opencode"),
-    "gemini": ("", "", ".gemini"),
-    "qwen": ("", "", ".qwen"),
-    "copilot": ("COPILOT_HOME", "", ".copilot"),
+AGENT_HOMES = {  # agent: (variables that move its sessions, the first wins; folder below that; usual one below HOME)
+    "codex": (("CODEX_HOME",), "", ".codex"),
+    "claude": (("CLAUDE_CONFIG_DIR",), "", ".claude"),
+    "opencode": (("XDG_DATA_HOME",), "opencode", ".local/share/opencode"),
+    "gemini": (("GEMINI_CLI_HOME",), ".gemini", ".gemini"),
+    "qwen": (("QWEN_RUNTIME_DIR", "QWEN_HOME"), "", ".qwen"),
+    "copilot": (("COPILOT_HOME",), "", ".copilot"),
 }
 _LARGEST_KEY_FILE = 16_384
 _ERRORS_SHOWN = 5
@@ -380,7 +380,7 @@ def default_home(environ: Mapping[str, str]) -> Path:
 
 
 def agent_home(agent: str, settings: Settings, environ: Mapping[str, str]) -> list[Path]:
-    """Return the folders in which an agent keeps what it keeps: `sources.roots`, else its variable, else its usual one.
+    """Return the folders that hold an agent's sessions: `sources.roots`, else where a variable moved them, else as usual.
 
     An agent without a usual home (generic) has none but those in `sources.roots`.
     """
@@ -388,10 +388,9 @@ def agent_home(agent: str, settings: Settings, environ: Mapping[str, str]) -> li
         return list(settings.sources.roots[agent])
     if agent not in AGENT_HOMES:
         return []
-    variable, below, usual = AGENT_HOMES[agent]
-    if moved := environ.get(variable):
-        return [_below_user_home(moved, environ) / below]
-    return [user_home(environ) / usual]
+    variables, below, usual = AGENT_HOMES[agent]
+    moved = next((environ[variable] for variable in variables if environ.get(variable)), None)
+    return [user_home(environ) / usual if moved is None else _below_user_home(moved, environ) / below]
 
 
 def _below_user_home(text: str, environ: Mapping[str, str]) -> Path:

@@ -161,7 +161,8 @@ class Sources(_Section):
     )
     roots: dict[Agent, tuple[Folder, ...]] = Field(
         default={},
-        description="Homes of an agent in place of its usual one (~/.codex), a list of folders for each agent.",
+        description="Homes of an agent in place of its usual one (~/.codex), a list of folders for each agent; "
+        "generic has no others.",
     )
     exclude_cwd: tuple[Glob, ...] = Field(
         default=(), description="Globs; sessions that ran in a matching folder are never read. Empty: none is left out."

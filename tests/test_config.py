@@ -496,6 +496,12 @@ def test_the_home_is_the_variables_else_below_the_users_home(tmp_path: Path) -> 
         ("opencode", {}, ["/home/ada/.local/share/opencode"]),
         ("opencode", {"XDG_DATA_HOME": "/d"}, ["/d/opencode"]),
         ("gemini", {}, ["/home/ada/.gemini"]),
+        ("gemini", {"GEMINI_CLI_HOME": "/g"}, ["/g/.gemini"]),
+        ("qwen", {}, ["/home/ada/.qwen"]),
+        ("qwen", {"QWEN_HOME": "/q"}, ["/q"]),
+        ("qwen", {"QWEN_HOME": "/q", "QWEN_RUNTIME_DIR": "~/r"}, ["/home/ada/r"]),
+        ("copilot", {}, ["/home/ada/.copilot"]),
+        ("copilot", {"COPILOT_HOME": "/p"}, ["/p"]),
         ("generic", {}, []),
     ],
 )

@@ -129,6 +129,11 @@ def check_settings(settings: Settings, environ: Mapping[str, str]) -> None:
                 f"sources.agents: this version of memoryd cannot read the sessions of {agent} yet",
                 remedy=f"use {', '.join(READERS)}",
             )
+        if not agent_home(agent, settings, environ):
+            raise ConfigError(
+                f"sources.agents: {agent} has no folder of its own, and sources.roots names none for it",
+                remedy=f'set sources.roots.{agent} to the folders, such as ["~/sessions"]',
+            )
     if settings.consolidate.review == "manual":
         raise ConfigError(
             'consolidate.review = "manual": this version of memoryd cannot hold results back for review yet',

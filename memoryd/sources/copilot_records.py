@@ -27,6 +27,7 @@ UNWANTED = {
     "skill.invoked": "skill",
     "session.compaction_complete": "compaction",
     "session.handoff": "compaction",
+    "session.import_legacy": "imported",  # a session of the layout before, whole in one event
     "session.binary_asset": "image",
     "assistant.reasoning": "reasoning",
 }
@@ -43,7 +44,6 @@ NOISE = frozenset({
         "fusion_route_failed", "fusion_resolved", "fusion_completed", "snapshot_rewind", "tools_updated",
         "background_tasks_changed", "skills_loaded", "custom_agents_updated", "mcp_servers_loaded",
         "mcp_server_status_changed", "extensions_loaded", "auto_mode_resolved", "managed_settings_resolved",
-        "import_legacy",
     )),
     *(f"assistant.{name}" for name in (
         "turn_start", "turn_end", "intent", "idle", "usage", "message_start", "message_delta", "reasoning_delta",

@@ -1,11 +1,13 @@
 import io
 import stat
 import sys
+import time
 
 import pytest
 
 from memoryd import config
 from tests.control.conftest import Shell
+from tests.support.copilot_sessions import a_copilot_session
 
 
 class Terminal(io.StringIO):
@@ -109,3 +111,20 @@ def test_yes_asks_nothing_and_consents_to_nothing(fresh: Shell, monkeypatch: pyt
     assert fresh("init", "--yes", "--provider", "openai", "--model", "m").code == 0
     assert settings(fresh).limits.backfill == "ask"
     assert answers.read() == "all\n"
+
+
+def test_every_agent_is_found_by_its_usual_home_or_where_its_variable_moved_it(
+    fresh: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    fresh.record()
+    a_copilot_session(fresh.folder / "moved", now=now)
+    a_copilot_session(fresh.folder / "moved", now=now, turns=["another one"])
+    monkeypatch.setenv("COPILOT_HOME", str(fresh.folder / "moved"))
+    monkeypatch.setenv("HOME", str(fresh.folder))
+    (fresh.folder / ".gemini" / "antigravity").mkdir(parents=True)
+    said = fresh("init", "--yes")
+    assert said.code == 0, said
+    assert "found codex: 1 session file in" in said.out
+    assert f"found copilot: 2 session files in {fresh.folder / 'moved'}" in said.out
+    assert settings(fresh).sources.agents == ("codex", "copilot")

@@ -12,6 +12,8 @@ from memoryd.ledger.jobs import Lease
 from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.outcomes import Failed, Outcome
+from memoryd.sections import AGENTS
+from memoryd.sources.readers import READERS
 from tests.ledger.factories import THREAD, enqueue
 from tests.support.clock import FakeClock
 from tests.support.house import PATH_ONLY, a_house, settings_in
@@ -89,7 +91,11 @@ def test_agents_are_those_named_or_those_with_roots_of_their_own(tmp_path: Path)
     assert [(name, agent.homes) for name, agent in named.items()] == [("codex", (tmp_path / "codex",))]
     rooted = configured_agents(settings_in(tmp_path, sources__agents=[]), PATH_ONLY)
     assert list(rooted) == ["codex"]
-    assert configured_agents(settings_in(tmp_path, sources__agents=["gemini"]), PATH_ONLY) == {}
+    both = settings_in(tmp_path, sources__agents=["copilot", "generic"], sources__roots={"generic": [str(tmp_path)]})
+    assert [list(agent.homes) for agent in configured_agents(both, {"COPILOT_HOME": "/c", **PATH_ONLY}).values()] == [
+        [Path("/c")],
+        [tmp_path],
+    ]
     assert configured_agents(settings_in(tmp_path, sources__agents=[], sources__roots={}), PATH_ONLY) == {}
 
 
@@ -101,7 +107,7 @@ def test_no_two_runs_have_the_same_name() -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"sources__agents": ["gemini"]}, "cannot read the sessions of gemini"),
+        ({"sources__agents": ["generic"]}, "generic has no folder of its own, and sources.roots names none"),
         ({"consolidate__review": "manual"}, "cannot hold results back"),
         ({"providers": {"x": {"kind": "anthropic"}}, "extract__model": "m", "consolidate__model": "m"}, "anthropic"),
         ({"providers": {"x": {"kind": "openai"}}, "extract__model": "m", "consolidate__model": "m"}, "OPENAI_API_KEY"),
@@ -113,6 +119,18 @@ def test_settings_that_cannot_work_are_refused_before_anything_is_made(
     with pytest.raises(ConfigError, match=complaint):
         check_settings(settings_in(tmp_path, **changes), PATH_ONLY)
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent not in READERS])
+def test_an_agent_without_a_reader_is_refused(tmp_path: Path, agent: str) -> None:
+    with pytest.raises(ConfigError, match=f"cannot read the sessions of {agent}"):
+        check_settings(settings_in(tmp_path, sources__agents=[agent]), PATH_ONLY)
+
+
+@pytest.mark.parametrize("agent", READERS)
+def test_every_agent_with_a_reader_is_accepted(tmp_path: Path, agent: str) -> None:
+    roots = {"generic": [str(tmp_path)]}
+    check_settings(settings_in(tmp_path, sources__agents=[agent], sources__roots=roots), PATH_ONLY)
 
 
 def test_settings_that_can_work_are_not_refused(tmp_path: Path) -> None:

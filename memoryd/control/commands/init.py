@@ -82,7 +82,7 @@ def find_agents(settings: Settings, environ: Mapping[str, str]) -> list[FoundAge
     found = []
     for name, reader in READERS.items():
         for home in config.agent_home(name, settings, environ) if name in AGENT_HOMES else []:
-            if home.is_dir():
+            if not reader.missing_roots([home]):  # a home alone may belong to another program of the same maker
                 count = sum(1 for _ in reader.find([home]))
                 found += [FoundAgent(name, home, count)]
     return found
