@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from tests.golden.record import INTERACTIVE, SUBAGENT, Golden, thread_id
+from tests.golden.record import INTERACTIVE, NONINTERACTIVE, SUBAGENT, Golden, thread_id
 
 Session = tuple[dict[str, Any], list[tuple[dict[str, Any], list[dict[str, Any]]]]]
 
@@ -30,7 +30,7 @@ def _database(path: Path) -> list[Session]:
             of_message = "SELECT data FROM part WHERE message_id = ? ORDER BY id"
             parts = [json.loads(part["data"]) for part in connection.execute(of_message, [message["id"]])]
             messages.append((json.loads(message["data"]), parts))
-        facts = {key: row[key] for key in ("id", "parent_id", "directory", "time_created")}
+        facts = {key: row[key] for key in ("id", "parent_id", "directory", "time_created", "permission")}
         sessions.append((facts, messages))
     connection.close()
     return sessions
@@ -49,6 +49,7 @@ def _tree(root: Path) -> list[Session]:
             "parent_id": told.get("parentID"),
             "directory": told["directory"],
             "time_created": told["time"]["created"],
+            "permission": None,
         }
         sessions.append((facts, messages))
     return sessions
@@ -58,6 +59,11 @@ def _session(found: Session, recording: str, all_of_them: list[Session]) -> Gold
     facts, messages = found
     session = Golden("opencode", recording, facts["id"], thread_id("opencode", facts["id"]), INTERACTIVE)
     session.cwd = facts["directory"]
+    if _asks_nobody(facts["permission"]):
+        session.kind = NONINTERACTIVE
+    # `opencode run` alone makes sessions that may not ask their user anything; the tree does not tell
+    if any(rule["permission"] == "question" for rule in json.loads(facts.get("permission") or "[]")):
+        session.kind = NONINTERACTIVE
     if facts["parent_id"]:
         session.kind, session.parent = SUBAGENT, thread_id("opencode", facts["parent_id"])
     for message, parts in messages:
@@ -69,6 +75,12 @@ def _session(found: Session, recording: str, all_of_them: list[Session]) -> Gold
             (session.copied_human if is_copy else session.human).append(words)
         session.tool_calls += 0 if is_copy else sum(part["type"] == "tool" for part in parts)
     return session
+
+
+def _asks_nobody(permission: str | None) -> bool:
+    """Tell whether questions are denied from the start, as `opencode run` does: there is nobody to answer them."""
+    rules = json.loads(permission or "[]")
+    return any((rule["permission"], rule["action"]) == ("question", "deny") for rule in rules)
 
 
 def _source(created: int, facts: dict[str, Any], all_of_them: list[Session]) -> str:

@@ -45,7 +45,9 @@ def found(agent: str, recording: str) -> list[SessionFile]:
 
 
 def file_of(golden: Golden) -> SessionFile | None:
-    matching = [file for file in found(golden.agent, golden.recording) if str(file.path).endswith(golden.file)]
+    named = golden.file.removesuffix(".json")
+    files = found(golden.agent, golden.recording)
+    matching = [file for file in files if str(file.path).removesuffix(".json").endswith(named)]
     assert len(matching) <= 1
     return matching[0] if matching else None
 
