@@ -4,6 +4,7 @@ from memoryd.sources.codex import CodexReader
 from memoryd.sources.copilot import CopilotReader
 from memoryd.sources.gemini import GeminiReader
 from memoryd.sources.generic import GenericReader
+from memoryd.sources.opencode import OpenCodeReader
 from memoryd.sources.reader import SessionReader
 
 READERS: dict[str, SessionReader] = {
@@ -11,4 +12,5 @@ READERS: dict[str, SessionReader] = {
     "gemini": GeminiReader(),
     "copilot": CopilotReader(),
     "generic": GenericReader(),
+    "opencode": OpenCodeReader(),
 }

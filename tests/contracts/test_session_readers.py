@@ -24,6 +24,7 @@ from memoryd.text import MARKER_CLOSE, MARKER_OPEN
 from tests.support.copilot_sessions import a_copilot_session, install_recorded_copilot
 from tests.support.gemini_sessions import a_gemini_session, install_recorded_gemini
 from tests.support.generic_sessions import a_generic_session, install_generic
+from tests.support.opencode_sessions import an_opencode_session, install_recorded_opencode
 from tests.support.sessions import Command, Turn, a_rollout, install_recorded
 
 NOW = 1_700_000_000.0
@@ -69,6 +70,11 @@ SAMPLES = {
     "generic": Sample(
         install=lambda home: install_generic(home, now=NOW, idle_hours=IDLE_HOURS),
         write=lambda home, said: a_generic_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
+    ),
+    "opencode": Sample(
+        install=lambda home: install_recorded_opencode(home, now=NOW, idle_hours=IDLE_HOURS),
+        write=lambda home, said: an_opencode_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
+        lines=False,
     ),
 }
 LINED = sorted(name for name in READERS if name in SAMPLES and SAMPLES[name].lines)

@@ -1,0 +1,283 @@
+"""OpenCode's database (from 1.2), read beside a running agent and without leaving anything next to it.
+
+How it is opened, and why. SQLite's own read-only mode creates a -shm file, and one that exists is written to. So:
+
+- a -wal and a -shm file: somebody may be writing. `mode=ro&readonly_shm=1` takes SQLite's locks and maps the -shm file
+  read-only; if no writer lives any more, SQLite reads the -wal into an index of its own in memory.
+- a -wal that holds something and no -shm file: nobody writes (a crash, a restored backup). Both files are copied to a
+  private folder, once for every state of the two, and the copy is opened. A database of more than MAX_COPY_BYTES is
+  read as of its last checkpoint instead: the agent's next start completes it, and that is seen.
+- else: `immutable=1`, which takes no locks and looks for no other file. Should a writer come meanwhile, the state of
+  the files tells, and the page is read again.
+
+Rows come in pages, each a statement of its own: no cursor, and so no transaction, is held while items are used.
+"""
+
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Raw
+
+from memoryd.errors import SessionUnreadable, SessionVanished
+from memoryd.sources.opencode_records import Message, Part, SessionFacts, parse_message, session_facts
+
+MAX_COPY_BYTES = 256 * 1024 * 1024
+MAX_MESSAGE_BYTES = 64 * 1024  # beyond: the diffs of a turn
+MAX_PART_BYTES = 1024 * 1024
+MESSAGES_PER_PAGE, PARTS_PER_PAGE = 32, 16
+BUSY_SECONDS = 2.0  # only a writer that holds the database exclusively makes a reader wait
+READ_TRIES = 3
+
+_NAME = re.compile(r"^-- name: ([a-z_]+)\n", re.MULTILINE)
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """What the file system says of a store: size, mtime_ns and inode of the database, its -wal and its -journal.
+
+    Equal states mean equal contents. `has_index`: there is a -shm file; it comes and goes without a change of content.
+    """
+
+    database: tuple[int, int, int]
+    wal: tuple[int, int, int] | None
+    journal: tuple[int, int, int] | None
+
+    @property
+    def wal_bytes(self) -> int:
+        """Return the size of the -wal file."""
+        return self.wal[0] if self.wal else 0
+
+
+def look_at_store(path: Path) -> StoreState:
+    """Look at a store's files without opening any. Raises SessionVanished, SessionUnreadable for no regular file."""
+    with _translated(path, "look at"):
+        real = path.resolve()
+        facts = real.stat()
+    if not stat.S_ISREG(facts.st_mode):
+        raise SessionUnreadable(f"cannot read {path}: it is not a regular file")
+    database = (facts.st_size, facts.st_mtime_ns, facts.st_ino)
+    return StoreState(database, _facts(real, "-wal"), _facts(real, "-journal"))
+
+
+class Database:
+    """One store, opened when it is first asked and again when its files have changed under it; closed by its user."""
+
+    def __init__(self, path: Path, copies: "PrivateCopies") -> None:
+        self.path = path
+        self._copies = copies
+        self._connection: sqlite3.Connection | None = None
+        self._state: StoreState | None = None
+        self._takes_locks = False
+
+    def rows(self, name: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
+        """Run one statement of opencode.sql and return its rows; texts are bytes.
+
+        Raises SessionVanished when the store is gone, SessionUnreadable when it is no database of OpenCode.
+        """
+        for _ in range(READ_TRIES - 1):
+            try:
+                found = self._connected().execute(STATEMENTS[name], dict(parameters or {})).fetchall()
+            except (sqlite3.Error, OverflowError):
+                self.close()
+                continue
+            if self._takes_locks or look_at_store(self.path) == self._state:
+                return found
+            self.close()  # it was changed while it was read, and no lock kept the pages together
+        with _translated(self.path, "read"):
+            return self._connected().execute(STATEMENTS[name], dict(parameters or {})).fetchall()
+
+    def close(self) -> None:
+        """Close the connection; closing twice is allowed."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> sqlite3.Connection:
+        state = look_at_store(self.path)
+        if self._connection is not None and (
+            state == self._state or (self._takes_locks and _same_file(state, self._state))
+        ):
+            return self._connection
+        self.close()
+        if state.journal is not None and state.journal[0]:
+            # a half-written transaction of a store without -wal; to undo it is its writer's business
+            raise SessionUnreadable(f"cannot read {self.path}: it is being written", remedy="it is tried again later")
+        with _translated(self.path, "open"):
+            self._connection = self._open(self.path.resolve(), state)
+        self._state = state
+        return self._connection
+
+    def _open(self, real: Path, state: StoreState) -> sqlite3.Connection:
+        self._takes_locks = state.wal is not None and _facts(real, "-shm") is not None
+        if self._takes_locks:
+            return _connect(real, "mode=ro&readonly_shm=1")
+        if state.wal_bytes and state.database[0] + state.wal_bytes <= MAX_COPY_BYTES:
+            return _connect(self._copies.copy_of(real, state), "mode=ro")
+        return _connect(real, "mode=ro&immutable=1")
+
+
+class PrivateCopies:
+    """Copies of stores whose -wal nobody can read in place: one per store, made anew when the store has changed."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._copies: dict[Path, tuple[StoreState, Path]] = {}
+        self._lock = threading.Lock()
+
+    def copy_of(self, real: Path, state: StoreState) -> Path:
+        """Return the path of a copy of the store in this state, its -wal beside it. Raises OSError."""
+        with self._lock:
+            known = self._copies.get(real)
+            if known is not None and known[0] == state and known[1].exists():
+                return known[1]
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="memoryd-opencode-"))
+                weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            if known is not None:
+                shutil.rmtree(known[1].parent, ignore_errors=True)
+            copy = Path(tempfile.mkdtemp(dir=self._folder)) / "copy.db"
+            shutil.copyfile(real, copy)
+            shutil.copyfile(f"{real}-wal", f"{copy}-wal")
+            self._copies[real] = (state, copy)
+            return copy
+
+
+class DatabaseSession:
+    """One session of a database; the database is closed by whoever opened it."""
+
+    def __init__(self, database: Database, session_id: str) -> None:
+        self._database = database
+        self._session_id = session_id
+
+    def facts(self) -> SessionFacts:
+        """Return the session's row as it is now."""
+        rows = self._database.rows("get_session", {"session_id": self._session_id})
+        if not rows:
+            raise SessionVanished(f"the session {self._session_id} is no longer in {self._database.path}")
+        parent_id, directory, permission, revert, created, updated = rows[0]
+        return session_facts(
+            self._session_id,
+            parent_id=text_of(parent_id),
+            directory=text_of(directory),
+            permission=_json(permission),
+            revert=_json(revert),
+            times=(created if isinstance(created, int) else None, updated if isinstance(updated, int) else None),
+        )
+
+    def row_count(self) -> int:
+        """Count its messages and parts."""
+        return number_of(self._database.rows("count_rows", {"session_id": self._session_id})[0][0])
+
+    def messages(self) -> Iterator[Message | None]:
+        """Yield its messages by time of creation and id, as the agent orders them."""
+        after: tuple[object, object] = (-1, "")
+        while True:
+            page = self._database.rows(
+                "list_messages",
+                {
+                    "session_id": self._session_id,
+                    "after_time": after[0],
+                    "after_id": after[1],
+                    "most_bytes": MAX_MESSAGE_BYTES,
+                    "page": MESSAGES_PER_PAGE,
+                },
+            )
+            for message_id, created, data in page:
+                identity = text_of(message_id) or ""
+                after = (created, identity)
+                yield parse_message(identity, _bytes(data), created if isinstance(created, int) else None)
+            if len(page) < MESSAGES_PER_PAGE:
+                return
+
+    def parts(self, message_id: str) -> Iterator[Part]:
+        """Yield a message's parts in the order of their ids; the texts of a big one are cut where they lie."""
+        after = ""
+        while True:
+            page = self._database.rows(
+                "list_parts",
+                {"message_id": message_id, "after_id": after, "most_bytes": MAX_PART_BYTES, "page": PARTS_PER_PAGE},
+            )
+            for part_id, data in page:
+                after = text_of(part_id) or ""
+                yield Part(after, _bytes(data) if data is not None else self._cut(after))
+            if len(page) < PARTS_PER_PAGE:
+                return
+
+    def _cut(self, part_id: str) -> bytes | None:
+        rows = self._database.rows("cut_part", {"part_id": part_id, "most_characters": MAX_PART_BYTES})
+        return _bytes(rows[0][0]) if rows else None
+
+
+def text_of(value: object) -> str | None:
+    """Return a value of the store as text; what is no UTF-8 in it becomes U+FFFD."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else None
+
+
+def number_of(value: object) -> int:
+    """Return an integer of the store, 0 for anything else."""
+    return value if isinstance(value, int) else 0
+
+
+def _statements() -> Mapping[str, str]:
+    parts = _NAME.split(files("memoryd.sources").joinpath("opencode.sql").read_text(encoding="utf-8"))[1:]
+    return MappingProxyType(dict(zip(parts[::2], parts[1::2], strict=True)))
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?{how}", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    connection.text_factory = bytes
+    # what a hostile schema could do with a trusted one: call functions from a view in place of a table
+    connection.execute("PRAGMA trusted_schema = OFF").close()
+    return connection
+
+
+def _facts(real: Path, suffix: str) -> tuple[int, int, int] | None:
+    try:
+        facts = os.stat(f"{real}{suffix}")  # noqa: PTH116 - the name is no path of its own
+    except OSError:
+        return None
+    return facts.st_size, facts.st_mtime_ns, facts.st_ino
+
+
+def _same_file(now: StoreState, then: StoreState | None) -> bool:
+    return then is not None and now.database[2] == then.database[2] and now.wal is not None
+
+
+def _json(value: object) -> Raw | None:
+    return Raw(value) if isinstance(value, bytes) and value else None
+
+
+def _bytes(value: object) -> bytes | None:
+    return value if isinstance(value, bytes) else None
+
+
+@contextmanager
+def _translated(path: Path, verb: str) -> Iterator[None]:
+    """Turn what SQLite or the system raises into this room's errors."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SessionVanished(f"cannot {verb} {path}: it is no longer there") from error
+    except (OSError, sqlite3.Error, OverflowError, ValueError) as error:
+        raise SessionUnreadable(
+            f"cannot {verb} {path}: {error}", remedy="is it a database of OpenCode, and may memoryd read it?"
+        ) from error
+
+
+STATEMENTS: Final = _statements()

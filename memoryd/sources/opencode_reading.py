@@ -1,0 +1,180 @@
+"""The stream of items of one OpenCode session: message by message, part by part, from either store."""
+
+from collections.abc import Generator, Iterator, Sequence
+
+from msgspec import Raw
+
+from memoryd.errors import SessionWithoutItems, SourceError
+from memoryd.sources.citations import parse_citations, strip_citations
+from memoryd.sources.finals import FinalMessages
+from memoryd.sources.items import CitationSeen, Item, ItemKind
+from memoryd.sources.opencode_parts import (
+    NOISE,
+    Place,
+    as_typed,
+    attachment_reason,
+    part_time,
+    spoken_text,
+    tool_items,
+)
+from memoryd.sources.opencode_records import Message, RecordedSession, SessionFacts, fields_of
+from memoryd.sources.rawjson import as_text
+from memoryd.sources.reader import Reading
+
+USER, ASSISTANT = "user", "assistant"
+# why the model stopped tells what its words were; other reasons (length, unknown, none after an abort) do not
+FINISHES = {"stop": ItemKind.ASSISTANT_FINAL, "tool-calls": ItemKind.ASSISTANT_COMMENTARY}
+
+
+def read_items(
+    session: RecordedSession, relatives: Sequence[RecordedSession], reading: Reading
+) -> Generator[Item, None, None]:
+    """Yield a session's items in the agent's order and fill `reading`.
+
+    The watermark is taken before the first row: what is added meanwhile makes the session new again. Raises
+    SessionVanished when the session is gone at the end, SessionWithoutItems when it has rows and none was understood.
+    """
+    facts = session.facts()
+    reading.last_record_at, reading.timed = facts.updated_ms // 1000, True
+    reading.record_bytes = session.row_count()
+    stream = _Stream(session, facts, CopiedMessages(facts, relatives), reading)
+    for message in session.messages():
+        yield from stream.take(message)
+    yield from stream.finish()
+    session.facts()
+
+
+class CopiedMessages:
+    """Says which messages a fork has copied: those older than itself that stand in a relative, by time of creation.
+
+    A copy has a new id and its old time. Both sessions are walked in step, so that no list of them is kept.
+    """
+
+    def __init__(self, facts: SessionFacts, relatives: Sequence[RecordedSession]) -> None:
+        self._since_ms = facts.created_ms
+        self._others = [_times(relative) for relative in relatives]
+        self._next = [next(times, None) for times in self._others]
+
+    def cover(self, message: Message) -> bool:
+        """Tell whether this message is a copy; call it once for each, in order."""
+        if message.created_ms >= self._since_ms:
+            return False
+        found = False
+        for position, times in enumerate(self._others):
+            held = self._next[position]
+            while held is not None and held < message.created_ms:
+                held = next(times, None)
+            self._next[position] = held
+            found = found or held == message.created_ms
+        return found
+
+
+class _Stream:
+    """What must be remembered from one message to the next."""
+
+    def __init__(self, session: RecordedSession, facts: SessionFacts, copied: CopiedMessages, reading: Reading) -> None:
+        self._session = session
+        self._facts = facts
+        self._copied = copied
+        self._reading = reading
+        self._is_withdrawn = False
+        self._rows = 0
+        self._understood = 0
+        self._final = FinalMessages()
+
+    def take(self, message: Message | None) -> Iterator[Item]:
+        """Take in the next message and yield the items that are decided now."""
+        self._rows += 1
+        reason = self._why_not(message) if message is not None else None
+        if message is None:
+            self._reading.bad_lines += 1
+        elif reason is not None:
+            self._understood += 1
+            self._reading.dropped[reason] += 1
+        elif message.role not in (USER, ASSISTANT):
+            self._reading.unknown[f"message.{message.role}"] += 1
+        else:
+            self._understood += 1
+            for part_id, fields in self._parts(message):
+                if self._is_cut_off(part_id):
+                    self._reading.dropped["rolled_back"] += 1
+                else:
+                    yield from self._part(fields, message)
+
+    def finish(self) -> Iterator[Item]:
+        """Yield what was held back."""
+        yield from self._final.flush()
+        self._reading.dropped = +self._reading.dropped
+        if self._rows and not self._understood:
+            raise SessionWithoutItems(
+                f"cannot read the session {self._facts.session_id}: none of its {self._rows} rows was understood",
+                remedy="is it a session of a newer version of the agent?",
+            )
+
+    def _why_not(self, message: Message) -> str | None:
+        """Return why a whole message is left out; its parts are not even looked at."""
+        revert = self._facts.revert
+        is_copied = self._copied.cover(message)
+        if revert is not None and revert.part_id is None and message.message_id == revert.message_id:
+            self._is_withdrawn = True
+        if self._is_withdrawn:
+            return "rolled_back"
+        if is_copied:
+            return "copied"
+        return "compaction" if message.is_compaction else None
+
+    def _is_cut_off(self, part_id: str) -> bool:
+        revert = self._facts.revert
+        self._is_withdrawn = self._is_withdrawn or (revert is not None and part_id == revert.part_id)
+        return self._is_withdrawn
+
+    def _parts(self, message: Message) -> Iterator[tuple[str, dict[str, Raw]]]:
+        for part in self._session.parts(message.message_id):
+            self._rows += 1
+            fields = fields_of(part.data)
+            if fields:
+                yield part.part_id, fields
+            else:
+                self._reading.bad_lines += 1
+
+    def _part(self, fields: dict[str, Raw], message: Message) -> Iterator[Item]:
+        kind = as_text(fields.get("type")) or ""
+        place = Place(message, self._rows - 1, message.cwd or self._facts.directory)
+        if kind == "text":
+            yield from self._text(fields, place)
+        elif kind == "tool":
+            for item in tool_items(fields, place, self._reading.dropped):
+                yield from self._final.push(item)
+        elif kind == "file":
+            self._reading.dropped[attachment_reason(fields)] += 1
+        elif kind not in NOISE:
+            self._reading.unknown[f"part.{kind}"] += 1
+        elif (reason := NOISE[kind]) is not None:
+            self._reading.dropped[reason] += 1
+
+    def _text(self, fields: dict[str, Raw], place: Place) -> Iterator[Item]:
+        text, at = spoken_text(fields, self._reading.dropped), part_time(fields, place)
+        if place.message.role == USER:
+            text = as_typed(text)
+            if text.strip():
+                yield from self._final.push(Item(ItemKind.HUMAN, text, place.ordinal, at, place.cwd))
+            return
+        cited = parse_citations(text)
+        if cited is not None:
+            key = place.message.message_id
+            self._reading.citations.append(CitationSeen(key, at, cited.entries, cited.thread_ids))
+            text = strip_citations(text).strip()
+        if text:
+            kind = FINISHES.get(place.message.finish or "")
+            spoken = Item(kind or ItemKind.ASSISTANT_COMMENTARY, text, place.ordinal, at, place.cwd)
+            yield from self._final.push(spoken, undecided=kind is None)
+
+
+def _times(relative: RecordedSession) -> Iterator[int]:
+    """Yield when a relative's messages were created; one that is gone or unreadable has none (any more)."""
+    try:
+        for message in relative.messages():
+            if message is not None:
+                yield message.created_ms
+    except SourceError:
+        return
