@@ -2,14 +2,10 @@
 
 from collections.abc import Generator, Iterator
 
-from msgspec import Raw
-
-from memoryd.errors import SessionWithoutItems
-from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.decoding import is_blank
-from memoryd.sources.finals import FinalMessages
 from memoryd.sources.gemini_fold import Fold
-from memoryd.sources.gemini_parts import Content, Spot, human_parts, parse_content, part_items
+from memoryd.sources.gemini_items import Telling
+from memoryd.sources.gemini_parts import Spot, parse_content
 from memoryd.sources.gemini_records import (
     Record,
     decode_record,
@@ -21,14 +17,15 @@ from memoryd.sources.gemini_records import (
     patched,
     record_time,
 )
-from memoryd.sources.gemini_tools import OpenCalls, call_item, parse_call, response_item
-from memoryd.sources.identity import last_instant, message_key, parse_instant
-from memoryd.sources.items import CitationSeen, Item, ItemKind
+from memoryd.sources.identity import last_instant, parse_instant
+from memoryd.sources.items import Item
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import as_fields, as_list, as_text
 from memoryd.sources.reader import Reading
 
+USER, GEMINI = "user", "gemini"
 NOTICES = frozenset({"info", "error", "warning"})  # what the program told the person; no evidence
+KINDS = NOTICES | {USER, GEMINI}
 LATE_PATCH = frozenset({"summary", "memoryScratchpad"})  # what a later start of the program adds to an old session
 
 
@@ -52,7 +49,7 @@ def read_lines(source: SessionBytes, cwd: str | None, reading: Reading) -> Gener
             continue
         last_at = record_time(record) or last_at
         yield from _take(record, line.index, fold, session)
-    yield from session.finish(f"{source.path}", source.bytes_read)
+    yield from session.telling.finish(f"{source.path}", source.bytes_read)
     reading.record_bytes = source.bytes_read - late_bytes
     reading.timed = last_at is not None
     reading.last_record_at = last_instant(last_at, source)
@@ -61,14 +58,14 @@ def read_lines(source: SessionBytes, cwd: str | None, reading: Reading) -> Gener
 def read_document(document: Record, cwd: str | None, reading: Reading, size: int) -> Generator[Item, None, None]:
     """Yield the items of a session that is one object."""
     session = Session(reading, cwd)
-    session.understood += bool(document.session_id)
+    session.telling.understood += bool(document.session_id)
     for index, raw in enumerate(as_list(document.messages)):
         message = parse_message(raw)
         if message is None:
             reading.unknown["message"] += 1
         else:
             yield from session.message(message, index)
-    yield from session.finish("the session", size)
+    yield from session.telling.finish("the session", size)
 
 
 def document_time(document: Record) -> float | None:
@@ -92,41 +89,27 @@ def line_bytes(line: Line) -> int:
 
 
 class Session:
-    """What must be remembered from one message to the next."""
+    """A session's messages, one after the other."""
 
     def __init__(self, reading: Reading, cwd: str | None) -> None:
         self.reading = reading
-        self.understood = 0
+        self.telling = Telling(reading)
         self._cwd = cwd
         self._saw_context = False
-        self._calls = OpenCalls()
-        self._final = FinalMessages()
 
     def message(self, record: Record, ordinal: int) -> Iterator[Item]:
         """Yield what a message says and does."""
         spot = Spot(ordinal, parse_instant(record.timestamp), self._cwd)
         kind = as_text(record.type) or ""
+        self.telling.understood += kind in KINDS
         if kind in NOTICES:
-            self.understood += 1
             self.reading.dropped["notice"] += 1
-        elif kind == "user":
-            self.understood += 1
+        elif kind == USER:
             yield from self._user(record, spot)
-        elif kind == "gemini":
-            self.understood += 1
-            yield from self._assistant(record, spot)
+        elif kind == GEMINI:
+            yield from self._agent(record, spot)
         else:
             self.reading.unknown[kind or "message"] += 1
-
-    def finish(self, name: str, size: int) -> Iterator[Item]:
-        """Yield what was held back; raise SessionWithoutItems when nothing was understood."""
-        yield from self._final.flush()
-        self.reading.dropped = +self.reading.dropped
-        if size and not self.understood:
-            raise SessionWithoutItems(
-                f"cannot read {name}: it has {size} bytes, and no record in them was understood",
-                remedy="is it a session of a newer version of the agent?",
-            )
 
     def _user(self, record: Record, spot: Spot) -> Iterator[Item]:
         if is_context(record) and self._saw_context:
@@ -137,50 +120,22 @@ class Session:
         self.reading.dropped.update(content.dropped)
         if typed and typed != content.texts:
             self.reading.dropped["expansion"] += 1
-        for item in part_items(human_parts(typed or content.texts), spot, self.reading.dropped):
-            yield from self._final.push(item)
-        yield from self._responses(content.responses, spot)
+        yield from self.telling.user(typed or content.texts, spot)
+        yield from self.telling.responses(content.responses, spot)
 
-    def _assistant(self, record: Record, spot: Spot) -> Iterator[Item]:
+    def _agent(self, record: Record, spot: Spot) -> Iterator[Item]:
         content = parse_content(record.content)
         self.reading.dropped.update(content.dropped)
-        yield from self._words(content, as_text(record.id), spot)
+        yield from self.telling.assistant(content, as_text(record.id), spot)
         for raw in as_list(record.tool_calls):
-            yield from self._recorded_call(raw, spot)
+            fields = as_fields(raw)
+            yield from self.telling.call(raw, spot)
+            result = parse_content(fields.get("result"))
+            self.reading.dropped.update(result.dropped)
+            at = parse_instant(fields.get("timestamp"))
+            yield from self.telling.responses(result.responses, Spot(spot.ordinal, at or spot.at, spot.cwd))
         for raw in content.calls:
-            call = parse_call(raw)
-            if self._calls.open(call):
-                yield from self._final.push(call_item(call, spot))
-
-    def _words(self, content: Content, message_id: str | None, spot: Spot) -> Iterator[Item]:
-        text = "\n\n".join(text.strip() for text in content.texts)
-        cited = parse_citations(text)
-        if cited is not None:
-            key = message_id or message_key(text, spot.at)
-            self.reading.citations.append(CitationSeen(key, spot.at, cited.entries, cited.thread_ids))
-            text = strip_citations(text).strip()
-        if text:
-            item = Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
-            yield from self._final.push(item, undecided=True)
-
-    def _recorded_call(self, raw: Raw, spot: Spot) -> Iterator[Item]:
-        fields = as_fields(raw)
-        call = parse_call(raw, display_name=as_text(fields.get("displayName")) or "")
-        if not self._calls.open(call):
-            return
-        yield from self._final.push(call_item(call, spot))
-        result = parse_content(fields.get("result"))
-        self.reading.dropped.update(result.dropped)
-        at = parse_instant(fields.get("timestamp"))
-        yield from self._responses(result.responses, Spot(spot.ordinal, at or spot.at, spot.cwd))
-
-    def _responses(self, responses: tuple[Raw, ...], spot: Spot) -> Iterator[Item]:
-        for raw in responses:
-            item, reason = response_item(raw, spot, self._calls)
-            if reason is not None:
-                self.reading.dropped[reason] += 1
-            if item is not None:
-                yield from self._final.push(item)
+            yield from self.telling.call(raw, spot)
 
 
 def _decoded(line: Line) -> tuple[Record | None, bool]:
@@ -195,10 +150,10 @@ def _take(record: Record, index: int, fold: Fold, session: Session) -> Iterator[
     if not is_known(record):
         session.reading.unknown["record"] += 1
     elif not is_message(record):
-        session.understood += 1
+        session.telling.understood += 1
         yield from _listed(record, index, fold, session)
     elif index in fold.withdrawn:
-        session.understood += 1
+        session.telling.understood += 1
         session.reading.dropped["rolled_back"] += 1
     elif index not in fold.rewritten:
         yield from session.message(record, index)

@@ -101,9 +101,12 @@ def call_item(call: Call, spot: Spot) -> Item:
     )
 
 
-def response_item(raw: Raw, spot: Spot, calls: OpenCalls) -> tuple[Item | None, str | None]:
+def response_item(
+    raw: Raw, spot: Spot, calls: OpenCalls, exit_code: int | None = None
+) -> tuple[Item | None, str | None]:
     """Read a functionResponse; an output that is none comes with the reason for leaving it out, if there is one.
 
+    `exit_code` is what the record says of a command's beside the text; else the text may tell.
     The answer to a question that the agent asked is the human speaking.
     """
     fields = as_fields(raw)
@@ -117,7 +120,10 @@ def response_item(raw: Raw, spot: Spot, calls: OpenCalls) -> tuple[Item | None, 
     text = _response_text(fields.get("response"))
     if tool in QUESTION_TOOLS and (said := _answer(call.arguments if call else None, text)):
         return Item(ItemKind.HUMAN, said, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id), None
-    text, exit_code = shell_output(text) if tool in SHELLS else (text, None)
+    told = None
+    if tool in SHELLS:
+        text, told = shell_output(text)
+    exit_code = told if exit_code is None else exit_code
     if not text.strip() and exit_code is None:
         return None, None
     external = call.external if call else is_external(tool)

@@ -5,6 +5,7 @@ from memoryd.sources.copilot import CopilotReader
 from memoryd.sources.gemini import GeminiReader
 from memoryd.sources.generic import GenericReader
 from memoryd.sources.opencode import OpenCodeReader
+from memoryd.sources.qwen import QwenReader
 from memoryd.sources.reader import SessionReader
 
 READERS: dict[str, SessionReader] = {
@@ -13,4 +14,5 @@ READERS: dict[str, SessionReader] = {
     "copilot": CopilotReader(),
     "generic": GenericReader(),
     "opencode": OpenCodeReader(),
+    "qwen": QwenReader(),
 }

@@ -25,6 +25,7 @@ from tests.support.copilot_sessions import a_copilot_session, install_recorded_c
 from tests.support.gemini_sessions import a_gemini_session, install_recorded_gemini
 from tests.support.generic_sessions import a_generic_session, install_generic
 from tests.support.opencode_sessions import an_opencode_session, install_recorded_opencode
+from tests.support.qwen_sessions import a_qwen_session, install_recorded_qwen
 from tests.support.sessions import Command, Turn, a_rollout, install_recorded
 
 NOW = 1_700_000_000.0
@@ -75,6 +76,10 @@ SAMPLES = {
         install=lambda home: install_recorded_opencode(home, now=NOW, idle_hours=IDLE_HOURS),
         write=lambda home, said: an_opencode_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
         lines=False,
+    ),
+    "qwen": Sample(
+        install=lambda home: install_recorded_qwen(home, now=NOW, idle_hours=IDLE_HOURS),
+        write=lambda home, said: a_qwen_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
     ),
 }
 LINED = sorted(name for name in READERS if name in SAMPLES and SAMPLES[name].lines)
@@ -472,7 +477,10 @@ reader = READERS[sys.argv[1]]
 reader.head(file), reader.tail(file)
 with reader.read(file) as reading:
     words = sum(len(item.text) for item in reading)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 * 1024 if sys.platform == "darwin" else 1024)
+if sys.platform == "darwin":
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1024 * 1024)
+else:  # ru_maxrss begins at what the forking process had, VmHWM does not
+    peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) // 1024
 print(reading.items_seen, words, peak)
 """
 

@@ -1,0 +1,76 @@
+"""Contents in Gemini form as items, for Gemini CLI and Qwen Code: what must be remembered from one to the next."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Raw
+
+from memoryd.errors import SessionWithoutItems
+from memoryd.sources.citations import parse_citations, strip_citations
+from memoryd.sources.finals import FinalMessages
+from memoryd.sources.gemini_parts import Content, Spot, human_parts, part_items
+from memoryd.sources.gemini_tools import OpenCalls, call_item, parse_call, response_item
+from memoryd.sources.identity import message_key
+from memoryd.sources.items import CitationSeen, Item, ItemKind
+from memoryd.sources.rawjson import as_fields, as_text
+from memoryd.sources.reader import Reading
+
+
+class Telling:
+    """Turns the contents of a session, in order, into items, and notes in the reading what is seen on the way.
+
+    `understood` counts the records that the format knows.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.understood = 0
+        self._calls = OpenCalls()
+        self._final = FinalMessages()
+
+    def user(self, texts: Sequence[str], spot: Spot) -> Iterator[Item]:
+        """Yield what the person said, and the harness beside it."""
+        for item in part_items(human_parts(texts), spot, self.reading.dropped):
+            yield from self._final.push(item)
+
+    def other_agent(self, texts: Sequence[str], spot: Spot) -> Iterator[Item]:
+        """Yield what another agent reports."""
+        if text := "\n\n".join(text.strip() for text in texts):
+            yield from self._final.push(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
+
+    def assistant(self, content: Content, message_id: str | None, spot: Spot) -> Iterator[Item]:
+        """Yield what the agent said, without its citations."""
+        text = "\n\n".join(text.strip() for text in content.texts)
+        cited = parse_citations(text)
+        if cited is not None:
+            key = message_id or message_key(text, spot.at)
+            self.reading.citations.append(CitationSeen(key, spot.at, cited.entries, cited.thread_ids))
+            text = strip_citations(text).strip()
+        if text:
+            item = Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
+            yield from self._final.push(item, undecided=True)
+
+    def call(self, raw: Raw, spot: Spot) -> Iterator[Item]:
+        """Yield a call, unless it was told before in another form."""
+        display_name = as_text(as_fields(raw).get("displayName")) or ""
+        call = parse_call(raw, display_name=display_name)
+        if self._calls.open(call):
+            yield from self._final.push(call_item(call, spot))
+
+    def responses(self, responses: Sequence[Raw], spot: Spot, exit_code: int | None = None) -> Iterator[Item]:
+        """Yield outputs, each once; `exit_code` is what the record itself says of a command's."""
+        for raw in responses:
+            item, reason = response_item(raw, spot, self._calls, exit_code)
+            if reason is not None:
+                self.reading.dropped[reason] += 1
+            if item is not None:
+                yield from self._final.push(item)
+
+    def finish(self, name: str, size: int) -> Iterator[Item]:
+        """Yield what was held back; raise SessionWithoutItems when there were bytes and nothing was understood."""
+        yield from self._final.flush()
+        self.reading.dropped = +self.reading.dropped
+        if size and not self.understood:
+            raise SessionWithoutItems(
+                f"cannot read {name}: it has {size} bytes, and no record in them was understood",
+                remedy="is it a session of a newer version of the agent?",
+            )
