@@ -1,5 +1,6 @@
 """The table of readers: one entry per agent whose sessions can be read."""
 
+from memoryd.sources.claude import ClaudeReader
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.copilot import CopilotReader
 from memoryd.sources.gemini import GeminiReader
@@ -10,9 +11,10 @@ from memoryd.sources.reader import SessionReader
 
 READERS: dict[str, SessionReader] = {
     "codex": CodexReader(),
-    "gemini": GeminiReader(),
+    "claude": ClaudeReader(),
     "copilot": CopilotReader(),
     "generic": GenericReader(),
+    "gemini": GeminiReader(),
     "opencode": OpenCodeReader(),
     "qwen": QwenReader(),
 }

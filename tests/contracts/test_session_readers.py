@@ -21,6 +21,7 @@ from memoryd.sources.items import Item, ItemKind, MemoryMode, SessionFile, Sessi
 from memoryd.sources.reader import Reading, SessionReader
 from memoryd.sources.readers import READERS
 from memoryd.text import MARKER_CLOSE, MARKER_OPEN
+from tests.support.claude_sessions import a_claude_session, install_recorded_claude
 from tests.support.copilot_sessions import a_copilot_session, install_recorded_copilot
 from tests.support.gemini_sessions import a_gemini_session, install_recorded_gemini
 from tests.support.generic_sessions import a_generic_session, install_generic
@@ -59,6 +60,10 @@ SAMPLES = {
     "codex": Sample(
         install=lambda home: install_recorded(home, now=NOW, idle_hours=IDLE_HOURS),
         write=lambda home, said: a_rollout(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
+    ),
+    "claude": Sample(
+        install=lambda home: install_recorded_claude(home, now=NOW, idle_hours=IDLE_HOURS),
+        write=lambda home, said: a_claude_session(home, now=NOW, idle_hours=IDLE_HOURS, turns=said),
     ),
     "gemini": Sample(
         install=lambda home: install_recorded_gemini(home, now=NOW, idle_hours=IDLE_HOURS),
