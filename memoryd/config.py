@@ -380,7 +380,7 @@ def default_home(environ: Mapping[str, str]) -> Path:
 
 
 def agent_home(agent: str, settings: Settings, environ: Mapping[str, str]) -> list[Path]:
-    """Return the folders that hold an agent's sessions: `sources.roots`, else where a variable moved them, else as usual.
+    """Return the folders that hold an agent's sessions: `sources.roots`, else where a variable says, else as usual.
 
     An agent without a usual home (generic) has none but those in `sources.roots`.
     """

@@ -76,10 +76,10 @@ def assistant(content: str, **data: Any) -> dict[str, Any]:
     return {"type": "assistant.message", "data": {"messageId": f"m-{content[:8]}", "content": content, **data}}
 
 
-def tool(name: str, arguments: Any, result: str, call_id: str = "call_1", **complete: Any) -> list[dict[str, Any]]:
+def tool(name: str, arguments: Any, said: str, call_id: str = "call_1", /, **complete: Any) -> list[dict[str, Any]]:
     """Build the two events of a tool that ran; `start` and what else is given go into their data."""
     begun = {"toolCallId": call_id, "toolName": name, "arguments": arguments, **complete.pop("start", {})}
-    done = {"toolCallId": call_id, "success": True, "result": {"content": result}, **complete}
+    done = {"toolCallId": call_id, "success": True, "result": {"content": said}, **complete}
     return [{"type": "tool.execution_start", "data": begun}, {"type": "tool.execution_complete", "data": done}]
 
 
