@@ -108,6 +108,7 @@ class Settings(BaseSettings):
     privacy: Privacy = Privacy()
     log: Log = Log()
     _origins: dict[str, str] = PrivateAttr(default_factory=dict)
+    _user_home: Path | None = PrivateAttr(default=None)
 
     @classmethod
     def settings_customise_sources(
@@ -126,7 +127,8 @@ class Settings(BaseSettings):
         return init_settings, _Environment(settings_cls, reading.environ), table
 
     def model_post_init(self, _context: object, /) -> None:
-        """Note where each value came from."""
+        """Note where each value came from, and whose settings they are."""
+        self._user_home = USER_HOME.get()
         if reading := _READING.get():
             self._origins.update({".".join(key): reading.origin(key) for key in _keys(self.providers)})
 
@@ -134,6 +136,12 @@ class Settings(BaseSettings):
     def origins(self) -> Mapping[str, str]:
         """Where each dotted key's value came from: a file, a variable, "command line" or "default"."""
         return self._origins
+
+    @property
+    def user_homes(self) -> tuple[Path, ...]:
+        """The home of the user whose settings these are, as it is named and as it lies; none outside of `load`."""
+        home = self._user_home
+        return () if home is None else (home, home.resolve())
 
     def public(self) -> dict[str, object]:
         """Return every key with its value as one would write it, whatever looks like a secret masked."""

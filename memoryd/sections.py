@@ -170,6 +170,14 @@ class Sources(_Section):
     include_noninteractive: bool = Field(
         default=False, description="Read scripted runs too. Off: they hold instructions of programs, not of the person."
     )
+    include_home: bool = Field(
+        default=False,
+        description="Read sessions that ran in the home folder itself, or in /. Off: these are no project.",
+    )
+    exclude_originators: tuple[Word, ...] = Field(
+        default=("*github-action*",),
+        description="Globs; sessions whose originator or entry point matches: their prompts are written by machines.",
+    )
 
 
 class Discover(_Section):

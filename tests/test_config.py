@@ -51,7 +51,14 @@ def test_without_file_and_variables_the_defaults_of_the_design_hold(tmp_path: Pa
     settings = read(tmp_path)
     assert settings.public() == {
         "home": str(tmp_path / "memory home"),
-        "sources": {"agents": [], "roots": {}, "exclude_cwd": [], "include_noninteractive": False},
+        "sources": {
+            "agents": [],
+            "roots": {},
+            "exclude_cwd": [],
+            "include_noninteractive": False,
+            "include_home": False,
+            "exclude_originators": ["*github-action*"],
+        },
         "discover": {"min_idle": "6h", "max_age": "10d", "scan_interval": "1m", "full_scan_interval": "30m"},
         "providers": {},
         "extract": {

@@ -27,7 +27,10 @@ class Migration:
 
 def shipped() -> tuple[Migration, ...]:
     """Return the migrations of this program, in order."""
-    return (Migration(1, queries.read("migrations/0001_initial.sql")),)
+    return (
+        Migration(1, queries.read("migrations/0001_initial.sql")),
+        Migration(2, queries.read("migrations/0002_lineage.sql")),
+    )
 
 
 def present_version(conn: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:

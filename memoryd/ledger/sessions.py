@@ -10,6 +10,8 @@ from memoryd.ledger.rows import change, fetch_all, fetch_one
 
 _SQL = queries.load("sessions")
 
+VANISHED = "vanished"
+"""The finding of a session whose file was gone when it was to be read."""
 FORGOTTEN = "forgotten"
 """Reason of exclusion that only the person's own `enabled` lifts."""
 
@@ -53,6 +55,8 @@ class Sighting:
     memory_mode: str = "enabled"
     read_error: str | None = None
     timed: bool = True
+    ephemeral: bool = False
+    lineage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +89,23 @@ class SessionRow:
     stem: str | None
     remembers: bool
     is_open: bool
+    ephemeral: bool
+    lineage: str | None
+    seniority: str | None
+    finding: str | None
+
+    @property
+    def is_withheld(self) -> bool:
+        """Nothing of it may be remembered: a rule, the agent, our finding or the person says so."""
+        return self.excluded is not None or not self.remembers
 
 
-def _make(*, user_mode: str | None, remembers: int, is_open: int, **columns: object) -> SessionRow:
+def _make(*, user_mode: str | None, remembers: int, is_open: int, ephemeral: int, **columns: object) -> SessionRow:
     return SessionRow(
         user_mode=UserMode(user_mode) if user_mode else None,
         remembers=bool(remembers),
         is_open=bool(is_open),
+        ephemeral=bool(ephemeral),
         **columns,  # type: ignore[arg-type]  # columns of SELECT *
     )
 
@@ -118,6 +132,7 @@ def upsert(conn: sqlite3.Connection, sighting: Sighting, now: float) -> SessionR
             now=now,
             thread_id=sighting.thread_id,
             problem="copy",
+            agent=sighting.agent,
         )
     row = get_exact(conn, sighting.thread_id)
     assert row is not None  # upserted above
@@ -135,6 +150,7 @@ def remember_file(
     now: float,
     thread_id: str | None = None,
     problem: str | None = None,
+    agent: str | None = None,
 ) -> None:
     """Record a file that is no session's own file, so that it is looked at again only when it changes."""
     parameters = {
@@ -143,6 +159,7 @@ def remember_file(
         "mtime_ns": mtime_ns,
         "thread_id": thread_id,
         "problem": problem,
+        "agent": agent,
         "now": int(now),
     }
     change(conn, _SQL["upsert_other_file"], parameters)
@@ -151,6 +168,19 @@ def remember_file(
 def problem_files(conn: sqlite3.Connection, *, limit: int = 100) -> list[tuple[str, str]]:
     """Return (path, problem) of files that could not be read as sessions; second copies are no problem."""
     return [(path, problem) for path, problem in conn.execute(_SQL["list_problems"], {"limit": limit}).fetchall()]
+
+
+def copies(conn: sqlite3.Connection, thread_id: str) -> list[tuple[str, str | None]]:
+    """Return (path, agent) of the session's other files; the agent is None where an older memoryd saw the file."""
+    return [(path, agent) for path, agent in conn.execute(_SQL["list_copies"], {"thread_id": thread_id}).fetchall()]
+
+
+def family(conn: sqlite3.Connection, row: SessionRow) -> list[SessionRow]:
+    """Return the sessions whose rows this one may share, itself included, by seniority; none without a lineage."""
+    if row.lineage is None:
+        return []
+    parameters = {"agent": row.agent, "lineage": row.lineage, "parent_id": row.parent_id}
+    return fetch_all(conn, _SQL["list_family"], parameters, _make)
 
 
 def due(
@@ -195,6 +225,32 @@ def list_sessions(conn: sqlite3.Connection, *, limit: int = 1000) -> list[Sessio
     return fetch_all(conn, _SQL["list_sessions"], {"limit": limit}, _make)
 
 
+def list_left_out(conn: sqlite3.Connection, reason: str, *, limit: int = 1000) -> list[SessionRow]:
+    """Return the sessions that a rule (excluded) or a finding of this name keeps out, last record newest first."""
+    return fetch_all(conn, _SQL["list_left_out"], {"reason": reason, "limit": limit}, _make)
+
+
+def set_finding(conn: sqlite3.Connection, thread_id: str, read: Covered, finding: str | None) -> None:
+    """Record why reading this state of a session gave no evidence, or that it gave some (None)."""
+    change(conn, _SQL["set_finding"], _pair(thread_id, read) | {"finding": finding})
+
+
+def vanished_paths(conn: sqlite3.Connection) -> list[str]:
+    """Return the files that were gone when they were to be read: one that is back is news, though nothing changed."""
+    return [path for (path,) in conn.execute(_SQL["list_vanished"]).fetchall()]
+
+
+def forget_finding(conn: sqlite3.Connection, thread_id: str) -> None:
+    """Let a session be read again, as it is."""
+    change(conn, _SQL["forget_finding"], {"thread_id": thread_id})
+    forget_queued(conn, thread_id)
+
+
+def set_memory_mode(conn: sqlite3.Connection, thread_id: str, memory_mode: str) -> None:
+    """Record the agent's own word about remembering a session."""
+    change(conn, _SQL["set_memory_mode"], {"thread_id": thread_id, "memory_mode": memory_mode})
+
+
 def set_excluded(conn: sqlite3.Connection, thread_id: str, reason: str | None) -> None:
     """Record why a session is left out, or that it no longer is: then it is due again, unless it was extracted.
 
@@ -202,11 +258,16 @@ def set_excluded(conn: sqlite3.Connection, thread_id: str, reason: str | None) -
     """
     change(conn, _SQL["set_excluded"], {"thread_id": thread_id, "reason": reason, "forgotten": FORGOTTEN})
     if reason is None:
-        change(conn, _SQL["forget_queued"], {"thread_id": thread_id})
+        forget_queued(conn, thread_id)
+
+
+def forget_queued(conn: sqlite3.Connection, thread_id: str) -> None:
+    """Let a session be enqueued again as it is, unless that state was extracted."""
+    change(conn, _SQL["forget_queued"], {"thread_id": thread_id})
 
 
 def excluded_counts(conn: sqlite3.Connection) -> dict[str, int]:
-    """Return the number of excluded sessions by reason."""
+    """Return the number of sessions by what keeps them out: the rule, else what reading them found."""
     return {reason: number for reason, number in conn.execute(_SQL["count_excluded"]).fetchall()}  # noqa: C416 - typed
 
 

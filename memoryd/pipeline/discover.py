@@ -8,8 +8,10 @@ any number of sessions read no session file at all (I13), and a touched file cos
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from sqlite3 import Connection
+from typing import TypedDict
 
 from memoryd import logs
 from memoryd.config import Settings
@@ -17,7 +19,7 @@ from memoryd.errors import SessionUnreadable, SessionVanished, SourceError, Usag
 from memoryd.ledger import discovery, meta, sessions
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.policy import ConsolidateTiming
-from memoryd.ledger.sessions import SessionRow, Sighting
+from memoryd.ledger.sessions import SessionRow, Sighting, UserMode
 from memoryd.pipeline.context import Agent, Context, T, in_thread
 from memoryd.pipeline.edits import notice_edits
 from memoryd.pipeline.eligibility import UNREADABLE, Traits, Window, exclusion, waiting, window
@@ -69,8 +71,10 @@ class Discovery:
         context, report = self._context, ScanReport(agents=sorted(self._context.agents))
         if self._known is None:
             # The settings of this start may differ from those of the last.
-            await context.ledger.write(discovery.reconsider_all, self._judge)
+            await context.ledger.write(discovery.reconsider_all, self._judge, **enqueueing(context))
             self._known = await context.ledger.read(sessions.known_files)
+        for path in await context.ledger.read(sessions.vanished_paths):
+            self._known.pop(path, None)
         missing: list[Path] = []
         for agent in context.agents.values():
             missing += await self._missing_roots(agent)
@@ -122,7 +126,7 @@ class Discovery:
         )
 
     async def _scan(self, agent: Agent, report: ScanReport) -> None:
-        context, settings = self._context, self._context.settings
+        context = self._context
         changed = await in_thread(self._changed_files, agent, report)
         for batch in _batches(changed, BATCH):
             looks = await in_thread(self._look_at_all, agent, batch, report)
@@ -131,9 +135,7 @@ class Discovery:
                 discovery.record,
                 [look for look in looks if isinstance(look, Sighting)],
                 self._judge,
-                now=context.clock.now(),
-                timing=ConsolidateTiming(settings.consolidate.debounce, settings.consolidate.min_interval),
-                max_attempts=settings.ledger.max_attempts,
+                **enqueueing(context),
             )
             if unreadable:
                 await context.ledger.write(_remember_unreadable, unreadable, now=context.clock.now())
@@ -219,8 +221,43 @@ def reasons_of_waiting(conn: Connection, when: Window) -> Counter[str]:
 
 def exclusion_of_row(context: Context, row: SessionRow) -> str | None:
     """Judge a known session: the rule that leaves it out, or None."""
-    traits = Traits(kind=row.kind, cwd=row.cwd, memory_mode=mode_of_row(row))
-    return exclusion(traits, sources=context.settings.sources, memoryd_home=context.home.path)
+    traits = Traits(
+        kind=row.kind,
+        cwd=row.cwd,
+        memory_mode=mode_of_row(row),
+        ephemeral=row.ephemeral,
+        originator=row.originator,
+        is_wanted=row.user_mode is UserMode.ENABLED,
+    )
+    settings = context.settings
+    return exclusion(traits, sources=settings.sources, memoryd_home=context.home.path, user_homes=settings.user_homes)
+
+
+async def choose_mode(context: Context, thread: str, mode: UserMode) -> SessionRow:
+    """Record the person's choice about a session, given by its id or the beginning of one; return how it stands now.
+
+    Raises UsageError when no session, or more than one, is meant.
+    """
+    row = await context.ledger.read(sessions.get, thread)
+    if row is None:
+        raise UsageError(f"there is no session {thread!r} in the ledger", remedy="`memoryd sessions` lists them")
+    judge = partial(exclusion_of_row, context)
+    return await context.ledger.write(discovery.choose_mode, row.thread_id, mode, judge, **enqueueing(context))
+
+
+class Enqueueing(TypedDict):
+    """How a consolidation is enqueued, as the ledger's functions take it."""
+
+    now: float
+    timing: ConsolidateTiming
+    max_attempts: int
+
+
+def enqueueing(context: Context) -> Enqueueing:
+    """Return how a consolidation is enqueued now, by the settings."""
+    settings = context.settings
+    timing = ConsolidateTiming(settings.consolidate.debounce, settings.consolidate.min_interval)
+    return Enqueueing(now=context.clock.now(), timing=timing, max_attempts=settings.ledger.max_attempts)
 
 
 def mode_of_row(row: SessionRow) -> str:
@@ -257,6 +294,8 @@ def look_at(agent: Agent, file: SessionFile, redactor: Redactor) -> Sighting:
         record_bytes=tail.record_bytes,
         memory_mode=(tail.memory_mode or head.memory_mode).value,
         timed=tail.timed,
+        ephemeral=head.ephemeral,
+        lineage=None if head.lineage is None or redactor.contains_secret(head.lineage) else head.lineage,
     )
 
 

@@ -20,12 +20,22 @@ class Exclusion(StrEnum):
     MEMORY_DISABLED = "memory_disabled"
     POLLUTED = "polluted"
     EXCLUDED_CWD = "excluded_cwd"
+    HOME_DIRECTORY = "home_directory"
+    MACHINE_PROMPTS = "machine_prompts"
     OWN_RUN = "own_run"
     FORGOTTEN = "forgotten"
 
 
 UNREADABLE = "unreadable"
 """Files that are no session, counted among the excluded; they have no thread id and so no row of their own."""
+
+
+class ReadingFound(StrEnum):
+    """Why reading an eligible session gave nothing to ask about: until its file has changed, or is back."""
+
+    NO_HUMAN_MESSAGE = "no_human_message"
+    NO_ITEMS = "no_items"
+    VANISHED = "vanished"
 
 
 class Waiting(StrEnum):
@@ -44,8 +54,13 @@ MEANING: dict[str, str] = {
     Exclusion.MEMORY_DISABLED: "memory is switched off for this session",
     Exclusion.POLLUTED: "the session used external context, and is marked polluted",
     Exclusion.EXCLUDED_CWD: "its directory matches sources.exclude_cwd",
+    Exclusion.HOME_DIRECTORY: "it ran in the home folder itself, or in /, which is no project (sources.include_home)",
+    Exclusion.MACHINE_PROMPTS: "its prompts come from a machine: its originator matches sources.exclude_originators",
     Exclusion.OWN_RUN: "a run inside MEMORYD_HOME: memoryd does not learn from itself",
     UNREADABLE: "the file cannot be read as a session",
+    ReadingFound.NO_HUMAN_MESSAGE: "it holds no word of a person, so nobody was asked about it",
+    ReadingFound.NO_ITEMS: "there were records and none was understood: an error, not nothing to remember",
+    ReadingFound.VANISHED: "its file was gone when it was to be read; it is read when the file is back",
     Exclusion.FORGOTTEN: "you asked to forget it",
     Waiting.TOO_FRESH: "its last record is younger than discover.min_idle",
     Waiting.TOO_OLD: "its last record is older than discover.max_age, or too old to be kept (consolidate.max_unused)",
@@ -82,30 +97,42 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What the rules look at: who drove the session, where, and whether it may be remembered."""
+    """What the rules look at: who drove the session, where, and whether it may be remembered.
+
+    `memory_mode` is the person's own choice where there is one, which wins over the agent's; `is_wanted`: the person
+    has said that this very session be remembered.
+    """
 
     kind: str
     cwd: str | None
     memory_mode: str
     ephemeral: bool = False
+    originator: str | None = None
+    is_wanted: bool = False
 
 
-def exclusion(traits: Traits, *, sources: Sources, memoryd_home: PurePath) -> Exclusion | None:
+def exclusion(
+    traits: Traits, *, sources: Sources, memoryd_home: PurePath, user_homes: Sequence[PurePath] = ()
+) -> Exclusion | None:
     """Return the first rule that leaves this session out, or None.
 
-    `memory_mode` is the person's own choice where there is one, which wins over the agent's.
+    A person's wish for a session is above all rules but those that keep memories from learning from themselves.
     """
-    rules: Sequence[tuple[bool, Exclusion]] = (
-        (traits.kind == SessionKind.SUBAGENT, Exclusion.SUBAGENT),
+    loops: Sequence[tuple[bool, Exclusion]] = (
         (traits.kind == SessionKind.MEMORY_RUN, Exclusion.MEMORY_RUN),
         (_is_inside(traits.cwd, memoryd_home), Exclusion.OWN_RUN),
+    )
+    rules: Sequence[tuple[bool, Exclusion]] = (
+        (traits.kind == SessionKind.SUBAGENT, Exclusion.SUBAGENT),
         (traits.kind == SessionKind.NONINTERACTIVE and not sources.include_noninteractive, Exclusion.NONINTERACTIVE),
         (traits.ephemeral, Exclusion.EPHEMERAL),
         (traits.memory_mode == MemoryMode.DISABLED, Exclusion.MEMORY_DISABLED),
         (traits.memory_mode == MemoryMode.POLLUTED, Exclusion.POLLUTED),
         (matches_any(traits.cwd, sources.exclude_cwd), Exclusion.EXCLUDED_CWD),
+        (not sources.include_home and _is_home(traits.cwd, user_homes), Exclusion.HOME_DIRECTORY),
+        (_matches(traits.originator, sources.exclude_originators), Exclusion.MACHINE_PROMPTS),
     )
-    return next((reason for holds, reason in rules if holds), None)
+    return next((reason for holds, reason in (*loops, *(() if traits.is_wanted else rules)) if holds), None)
 
 
 def window(
@@ -150,6 +177,15 @@ def matches_any(cwd: str | None, globs: Sequence[str]) -> bool:
     path = PurePath(cwd)
     candidates = [str(path), *(str(parent) for parent in path.parents)]
     return any(fnmatchcase(candidate, glob.rstrip("/") or "/") for candidate in candidates for glob in globs)
+
+
+def _matches(name: str | None, globs: Sequence[str]) -> bool:
+    return name is not None and any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
+
+
+def _is_home(cwd: str | None, user_homes: Sequence[PurePath]) -> bool:
+    """Tell whether a session ran in nobody's project: in the home folder, or at the root of the file system."""
+    return cwd is not None and PurePath(cwd) in {PurePath("/"), *user_homes}
 
 
 def _is_inside(cwd: str | None, folder: PurePath) -> bool:

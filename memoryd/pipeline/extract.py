@@ -4,9 +4,9 @@ load the session -> gather its evidence (dropped, redacted, budgeted) -> ask -> 
 is written by whoever runs the job, in the same transaction that ends it.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Final
 
 from memoryd import logs
@@ -16,19 +16,21 @@ from memoryd.errors import (
     RefusedReply,
     SessionUnreadable,
     SessionVanished,
+    SessionWithoutItems,
     TruncatedReply,
 )
-from memoryd.ledger import facts, outputs, sessions
+from memoryd.ledger import discovery, facts, outputs, sessions
 from memoryd.ledger.jobs import Lease
+from memoryd.ledger.lineage import older_relatives
 from memoryd.ledger.outputs import NewOutput
-from memoryd.ledger.sessions import SessionRow, UserMode
+from memoryd.ledger.sessions import Covered, SessionRow, UserMode
 from memoryd.llm.question import Answer, ModelTurn, Question, Schema, Stop, Turn, UserTurn
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Client, Context, StageModel, in_thread
-from memoryd.pipeline.discover import exclusion_of_row
-from memoryd.pipeline.eligibility import Exclusion
-from memoryd.pipeline.loading import Loaded, load
+from memoryd.pipeline.discover import enqueueing, exclusion_of_row
+from memoryd.pipeline.eligibility import Exclusion, ReadingFound
+from memoryd.pipeline.loading import Loaded, find_relatives, load
 from memoryd.pipeline.offline_extract import extract_offline
 from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome, Skipped
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
@@ -69,20 +71,14 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     model = context.extract
     tokens = input_budget(context.settings.extract.max_input_tokens, model.context_window)
     ratio = await _learned_ratio(context, model)
-    loaded = await in_thread(load_session, context, session, budget_tokens=tokens, bytes_per_token=ratio)
-    context.reached("session_loaded")
-    if loaded.bad_lines:
-        log.warning("reading.degraded", bad_lines=loaded.bad_lines)
-    if reason := _left_out(context, session, loaded):
-        await context.ledger.write(_leave_out, session.thread_id, reason, now=context.clock.now())
-        log.info("session.excluded", reason=reason)
-        return Skipped(None, reason)
-    if loaded.evidence.human_messages == 0:
-        return Skipped(loaded.covered, "no_human_message")
+    older = await context.ledger.read(older_relatives, session)
+    loaded = await _gathered(context, session, older, budget_tokens=tokens, bytes_per_token=ratio)
+    if isinstance(loaded, Skipped):
+        return loaded
     if model.client is None:
         reply = await in_thread(extract_offline, session=facts_of(session, loaded), items=loaded.evidence.items)
     else:
-        reply = await _Interview(context, lease, session, model.client, ratio).hold(loaded, tokens)
+        reply = await _Interview(context, lease, session, older, model.client, ratio).hold(loaded, tokens)
     context.reached("reply_received")
     await _credit(context, loaded.citations)
     context.reached("usage_credited")
@@ -91,8 +87,53 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     return Extracted(redacted_output(context, session, loaded, reply), loaded.covered)
 
 
-def load_session(context: Context, session: SessionRow, *, budget_tokens: int, bytes_per_token: float) -> Loaded:
-    """Read a known session into evidence (blocking)."""
+async def _gathered(
+    context: Context,
+    session: SessionRow,
+    older: Sequence[SessionRow],
+    *,
+    budget_tokens: int,
+    bytes_per_token: float,
+) -> Loaded | Skipped:
+    """Read a session beside the event loop, and judge by what it holds whether anybody is asked about it.
+
+    Bytes without items are an error, never nothing to remember; a file that is gone is read when it is back.
+    """
+    known = Covered(session.updated_at, session.record_bytes)
+    try:
+        loaded = await in_thread(
+            load_session, context, session, older, budget_tokens=budget_tokens, bytes_per_token=bytes_per_token
+        )
+    except SessionWithoutItems:
+        await _note(context, session, known, ReadingFound.NO_ITEMS)
+        raise
+    except SessionVanished:
+        await _note(context, session, known, ReadingFound.VANISHED)
+        return Skipped(None, ReadingFound.VANISHED.value)
+    context.reached("session_loaded")
+    if loaded.bad_lines:
+        log.warning("reading.degraded", bad_lines=loaded.bad_lines)
+    if reason := _left_out(context, session, loaded):
+        word = None if loaded.memory_mode is MemoryMode.ENABLED else loaded.memory_mode
+        await context.ledger.write(discovery.leave_out, session.thread_id, reason, word, **enqueueing(context))
+        log.info("session.excluded", reason=reason)
+        return Skipped(None, reason)
+    if loaded.evidence.human_messages == 0:
+        await _note(context, session, loaded.covered, ReadingFound.NO_HUMAN_MESSAGE)
+        return Skipped(loaded.covered, ReadingFound.NO_HUMAN_MESSAGE.value)
+    await _note(context, session, loaded.covered, None)
+    return loaded
+
+
+def load_session(
+    context: Context,
+    session: SessionRow,
+    older: Sequence[SessionRow] = (),
+    *,
+    budget_tokens: int,
+    bytes_per_token: float,
+) -> Loaded:
+    """Read a known session into evidence, without the rows that are its `older` relatives' (blocking)."""
     if session.agent not in context.agents:
         raise SessionUnreadable(
             f"the session {session.thread_id} belongs to {session.agent}, which is not configured",
@@ -107,6 +148,7 @@ def load_session(context: Context, session: SessionRow, *, budget_tokens: int, b
         home=context.home.path,
         budget_tokens=budget_tokens,
         bytes_per_token=bytes_per_token,
+        relatives=find_relatives(reader, older),
     )
     if loaded.timed or loaded.covered.record_bytes != session.record_bytes:
         return loaded
@@ -170,19 +212,27 @@ def _left_out(context: Context, session: SessionRow, loaded: Loaded) -> str | No
     return None
 
 
-def _leave_out(conn: Connection, thread_id: str, reason: str, *, now: float) -> None:
-    """Record it so that it stays: the rules judge a session anew at each start, by what is known of it."""
-    if reason == Exclusion.POLLUTED:
-        sessions.mark_polluted(conn, thread_id, now)
-    sessions.set_excluded(conn, thread_id, reason)
+async def _note(context: Context, session: SessionRow, read: Covered, found: ReadingFound | None) -> None:
+    """Keep why reading gave nothing to ask about, so that it is counted; what was kept before may hold no more."""
+    if found is not None or session.finding is not None:
+        await context.ledger.write(sessions.set_finding, session.thread_id, read, found)
 
 
 class _Interview:
     """The requests of one attempt: at most four, smaller after an overflow, one repair of a reply that was no reply."""
 
-    def __init__(self, context: Context, lease: Lease, session: SessionRow, client: Client, ratio: float) -> None:
+    def __init__(
+        self,
+        context: Context,
+        lease: Lease,
+        session: SessionRow,
+        older: Sequence[SessionRow],
+        client: Client,
+        ratio: float,
+    ) -> None:
         self._context = context
         self._session = session
+        self._older = older
         self._client = client
         self._ratio = ratio
         self._requests = 0
@@ -208,7 +258,12 @@ class _Interview:
                 sent = len(loaded.evidence.text.encode()) / self._ratio
                 tokens = int(min(tokens, sent) * SHRINK)
                 loaded = await in_thread(
-                    load_session, self._context, self._session, budget_tokens=tokens, bytes_per_token=self._ratio
+                    load_session,
+                    self._context,
+                    self._session,
+                    self._older,
+                    budget_tokens=tokens,
+                    bytes_per_token=self._ratio,
                 )
 
     async def _answered(self, instructions: str, opening: UserTurn) -> Stage1Reply:

@@ -1,18 +1,53 @@
 """Reads one session into bounded evidence: the same for stage 1, and for `explain`, which sends nothing."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memoryd.config import Settings
-from memoryd.errors import SessionWithoutItems
-from memoryd.ledger.sessions import Covered
+from memoryd.errors import SessionWithoutItems, SourceError
+from memoryd.ledger.sessions import Covered, SessionRow
 from memoryd.pipeline.context import while_wanted
 from memoryd.pipeline.evidence import Evidence, gather
 from memoryd.redact import Redactor
-from memoryd.sources.items import CitationSeen, MemoryMode, SessionFile
-from memoryd.sources.reader import SessionReader
+from memoryd.sources.items import CitationSeen, Item, MemoryMode, SessionFile
+from memoryd.sources.reader import Reading, SessionReader
+
+
+@dataclass(frozen=True, slots=True)
+class Relatives:
+    """What of a session is not its own: the rows of `files`, which are older, and all up to `copied_until`.
+
+    `copied_until` is the last record (epoch seconds) of an older session that must not come back through this one and
+    cannot be compared any more; None: there is no such.
+    """
+
+    files: tuple[SessionFile, ...] = ()
+    copied_until: int | None = None
+
+
+NO_RELATIVES = Relatives()
+
+
+def find_relatives(reader: SessionReader, rows: Sequence[SessionRow]) -> Relatives:
+    """Look for the files of a session's older relatives (blocking).
+
+    Where one is gone, its rows are those of the next oldest session that holds them, unless it was withheld from
+    memory: then nothing tells any more which rows were its own but their time.
+    """
+    files: list[SessionFile] = []
+    copied_until: int | None = None
+    for row in rows:
+        try:
+            file = reader.locate(Path(row.path))
+            if row.is_withheld:
+                reader.head(file)  # it is there but cannot be compared: as good as gone
+            files.append(file)
+        except SourceError:
+            if row.is_withheld:
+                copied_until = max(copied_until or 0, row.updated_at)
+    return Relatives(tuple(files), copied_until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +75,12 @@ def load(
     home: Path,
     budget_tokens: int,
     bytes_per_token: float,
-    relatives: Sequence[SessionFile] = (),
+    relatives: Relatives = NO_RELATIVES,
 ) -> Loaded:
     """Read a session's file once, streaming (blocking). Raises SourceError; never "nothing" for what it cannot read."""
-    with reader.read(file, relatives) as reading:
+    with reader.read(file, relatives.files) as reading:
         evidence = gather(
-            while_wanted(reading),
+            while_wanted(_own_items(reading, relatives.copied_until)),
             redactor=redactor,
             private_tags=settings.privacy.private_tags,
             home=home,
@@ -66,3 +101,15 @@ def load(
             bad_lines=reading.bad_lines,
             dropped=Counter(reading.dropped),
         )
+
+
+def _own_items(reading: Reading, copied_until: int | None) -> Iterator[Item]:
+    """Leave out what is not later than `copied_until`; an item without a time goes with the one before it."""
+    is_copy = copied_until is not None
+    for item in reading:
+        if copied_until is not None and item.at is not None:
+            is_copy = item.at // 1 <= copied_until
+        if is_copy:
+            reading.dropped["copied"] += 1
+        else:
+            yield item

@@ -1,13 +1,15 @@
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryd.clock import SystemClock
 from memoryd.ledger import jobs, sessions
-from memoryd.ledger.sessions import UserMode
+from memoryd.ledger.sessions import SessionRow, Sighting, UserMode
 from memoryd.sources.codex import CodexReader
 from tests.control.conftest import THREAD, Shell
-from tests.ledger.factories import claim
+from tests.ledger.factories import OTHER, a_sighting, claim
 
 SECRET = "sk-proj-" + "a1B2" * 12
 
@@ -126,3 +128,34 @@ def test_what_keeps_an_eligible_session_s_job_is_told(shell: Shell) -> None:
         told = shell("explain", THREAD, "--json").json
         assert (told["eligible"], told["reason"]) == (False, reason)
         assert told["rule"]
+
+
+def test_the_other_files_of_a_session_and_its_relatives_are_told(shell: Shell) -> None:
+    """One UUID in two agents is one session."""
+    path = shell.record()
+    shell("sync", "--now")
+    row = shell.write(sessions.get_exact, THREAD)
+    assert row is not None
+    older = {"path": "/gone/older.jsonl", "thread_id": OTHER, "parent_id": None, "started_at": 5}
+    shell.write(sessions.upsert, a_sighting(**(vars_of(row) | older | {"lineage": "row-1"})), 0)
+    shell.write(sessions.upsert, a_sighting(**(vars_of(row) | {"lineage": "row-1"})), 0)
+    twin = {"agent": "claude", "path": "/claude/twin.jsonl", "updated_at": 1}
+    shell.write(sessions.upsert, a_sighting(**(vars_of(row) | twin)), 0)
+
+    told = shell("explain", str(path))
+    assert "also at   /claude/twin.jsonl (claude): one id is one session, read from the file above" in told.out
+    assert f"shares    what {OTHER} holds too: this session's now: its file is gone" in told.out
+    shell.write(sessions.set_user_mode, OTHER, UserMode.DISABLED)
+    assert "holds too: nobody's, up to" in shell("explain", str(path)).out
+
+
+def vars_of(row: SessionRow) -> dict[str, Any]:
+    return {field.name: getattr(row, field.name) for field in fields(Sighting) if hasattr(row, field.name)}
+
+
+def test_a_session_without_a_persons_word_says_so(shell: Shell) -> None:
+    path = shell.record("<environment_context>\n  <cwd>/home/dev/shop</cwd>\n</environment_context>")
+    shell("sync", "--now")
+    told = shell("explain", str(path), "--json").json
+    assert told["reason"] == "no_human_message"
+    assert shell("status", "--json").json["excluded"] == {"no_human_message": 1}

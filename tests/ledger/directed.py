@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 
 from memoryd.errors import BudgetSpent
-from memoryd.ledger import attempts, claims, jobs, meta, outputs, publications, queries, sessions, spend
+from memoryd.ledger import attempts, claims, jobs, meta, outputs, publications, queries, rescanning, sessions, spend
 from memoryd.ledger.attempts import Beginning, Ending
 from memoryd.ledger.claims import NewClaim
 from memoryd.ledger.jobs import Lease
@@ -201,6 +201,9 @@ def a_selection_leaves_out_the_empty_the_unwanted_and_the_unused(conn: sqlite3.C
         a_session(conn, thread)
         outputs.store(conn, an_output(thread, source_updated_at=int(at), raw_memory=raw, rollout_summary=raw), now=NOW)
     sessions.mark_polluted(conn, "d", NOW)
+    a_session(conn, "e")
+    outputs.store(conn, an_output("e", source_updated_at=int(NOW)), now=NOW)
+    sessions.set_excluded(conn, "e", "excluded_cwd")
     found = outputs.select_for_consolidation(conn, now=NOW, max_raw_memories=9, max_unused=100)
 
     assert [row.thread_id for row in found] == ["a"]
@@ -242,6 +245,69 @@ def a_rule_that_is_lifted_leaves_the_session_due_again(conn: sqlite3.Connection)
     sessions.set_excluded(conn, "a", None)
 
     assert [_session(conn, thread).is_open for thread in ("a", "b")] == [True, False]
+
+
+def a_finding_holds_for_the_state_that_was_read(conn: sqlite3.Connection) -> None:
+    for thread in ("a", "b"):
+        a_session(conn, thread, updated_at=10, record_bytes=9)
+    sessions.set_finding(conn, "a", Covered(9, 9), "no_items")
+    assert _session(conn, "a").finding is None
+    sessions.set_finding(conn, "a", Covered(10, 9), "no_items")
+    a_session(conn, "a", updated_at=10, record_bytes=9)
+    assert [_session(conn, thread).finding for thread in ("a", "b")] == ["no_items", None]
+    a_session(conn, "a", updated_at=10, record_bytes=10)
+
+    assert _session(conn, "a").finding is None
+
+
+def a_file_that_is_back_makes_its_own_session_due_again(conn: sqlite3.Connection) -> None:
+    for thread in ("a", "b"):
+        enqueue(conn, thread)
+        sessions.set_finding(conn, thread, Covered(1000, 50), sessions.VANISHED)
+    assert len(sessions.vanished_paths(conn)) == 2
+    sessions.forget_finding(conn, "a")
+
+    assert sessions.vanished_paths(conn) == ["/sessions/b.jsonl"]
+    assert [_session(conn, thread).is_open for thread in ("a", "b")] == [True, False]
+
+
+def the_agents_word_is_of_one_session(conn: sqlite3.Connection) -> None:
+    for thread in ("a", "b"):
+        a_session(conn, thread)
+    sessions.set_memory_mode(conn, "a", "disabled")
+
+    assert [_session(conn, thread).memory_mode for thread in ("a", "b")] == ["disabled", "enabled"]
+
+
+def a_rescan_rewrites_the_rows_with_a_secret_and_no_other(conn: sqlite3.Connection) -> None:
+    """In every table that holds words: what stands beside the secret, and the rows beside its row, stay."""
+    for thread, word in (("a", "HUSH"), ("b", "word")):
+        a_session(conn, thread, cwd=word)
+        sessions.fix_stem(conn, thread, f"stem-{word}")
+        enqueue(conn, thread)
+        outputs.store(conn, an_output(thread, raw_memory=word, rollout_slug=word), now=NOW)
+        sessions.remember_file(conn, path=thread, size=1, mtime_ns=1, now=NOW, problem=word)
+        attempts.begin(conn, Beginning(JobKind.STAGE1, thread, 1, "w", 1, int(NOW)))
+        conn.execute("UPDATE jobs SET last_error = ? WHERE job_key = ?", (word, thread))
+        conn.execute("UPDATE attempts SET error = ? WHERE job_key = ?", (word, thread))
+    claims.replace_claims(conn, [NewClaim(word, "s", "/p", "stated", ()) for word in ("HUSH", "word")], now=NOW)
+    for texts in rescanning.Texts:
+        done = rescanning.clean_rows(conn, texts, lambda text: text.replace("HUSH", "-"), after=0, limit=9)
+        assert (done.changed, done.last) == (1, 2), texts
+        assert rescanning.clean_rows(conn, texts, str, after=2, limit=9).last is None
+        assert rescanning.clean_rows(conn, texts, str, after=0, limit=1).last == 1
+    for table, column in (
+        ("stage1_outputs", "raw_memory"),
+        ("stage1_outputs", "rollout_slug"),
+        ("sessions", "cwd"),
+        ("sessions", "coalesce(stem, '-')"),
+        ("jobs", "last_error"),
+        ("attempts", "error"),
+        ("other_files", "problem"),
+        ("claims", "text"),
+    ):
+        words = [row[0] for row in conn.execute(f"SELECT {column} FROM {table} ORDER BY rowid")]
+        assert words in (["-", "word"], ["-", "stem-word"]), (table, column, words)
 
 
 def a_stem_is_of_one_session(conn: sqlite3.Connection) -> None:
@@ -471,6 +537,10 @@ SCHEDULES: dict[str, Callable[[sqlite3.Connection], None]] = {
         a_citing_message_counts_once_and_only_for_whom_it_names,
         a_forgotten_session_stays_forgotten_and_others_are_left_alone,
         a_rule_that_is_lifted_leaves_the_session_due_again,
+        a_finding_holds_for_the_state_that_was_read,
+        the_agents_word_is_of_one_session,
+        a_file_that_is_back_makes_its_own_session_due_again,
+        a_rescan_rewrites_the_rows_with_a_secret_and_no_other,
         a_stem_is_of_one_session,
         memory_changes_by_a_mode_only_where_there_is_memory_of_the_session,
         another_file_of_a_session_takes_over_only_when_it_reaches_as_far,

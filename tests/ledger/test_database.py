@@ -268,7 +268,7 @@ async def test_a_ledger_of_a_newer_program_is_refused_with_both_versions(path: P
         pass
 
     for read_only in (False, True):
-        with pytest.raises(LedgerTooNew, match=r"version 7, this memoryd knows versions up to 1.*newer memoryd"):
+        with pytest.raises(LedgerTooNew, match=r"version 7, this memoryd knows versions up to 2.*newer memoryd"):
             await _open(path, read_only=read_only)
 
 

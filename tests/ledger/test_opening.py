@@ -13,8 +13,8 @@ from memoryd.ledger.database import Ledger
 from memoryd.ledger.migrations import Migration, shipped
 from tests.support.clock import FakeClock
 
-SECOND = Migration(2, "CREATE TABLE later (x INTEGER) STRICT;\nPRAGMA user_version = 2;")
-BROKEN = Migration(2, "CREATE TABLE later (x INTEGER) STRICT;\nCREATE TABLE later (x INTEGER) STRICT;")
+NEXT = Migration(3, "CREATE TABLE later (x INTEGER) STRICT;\nPRAGMA user_version = 3;")
+BROKEN = Migration(3, "CREATE TABLE later (x INTEGER) STRICT;\nCREATE TABLE later (x INTEGER) STRICT;")
 
 
 def _mode(path: Path) -> int:
@@ -64,10 +64,10 @@ async def test_an_empty_file_left_by_a_crash_becomes_a_ledger(path: Path) -> Non
 async def test_an_older_ledger_is_backed_up_and_migrated(path: Path) -> None:
     await _make(path)
 
-    async with await Ledger.open(path, clock=FakeClock(), steps=(*shipped(), SECOND)) as ledger:
+    async with await Ledger.open(path, clock=FakeClock(), steps=(*shipped(), NEXT)) as ledger:
         assert await ledger.read(meta.get, "colour") == "green"
 
-    backup = path.with_name("ledger.sqlite3.v1-20231114T221320Z.backup")
+    backup = path.with_name("ledger.sqlite3.v2-20231114T221320Z.backup")
     assert "later" in _tables(path)
     assert "later" not in _tables(backup)
     assert _mode(backup) == 0o600
@@ -141,8 +141,8 @@ async def test_a_reader_without_a_ledger_says_that_there_is_none_yet(path: Path,
 async def test_a_reader_of_an_older_ledger_names_the_remedy(path: Path) -> None:
     await _make(path)
 
-    with pytest.raises(StorageError, match=r"has version 1, this memoryd reads version 2.*memoryd sync"):
-        await Ledger.open(path, clock=FakeClock(), read_only=True, steps=(*shipped(), SECOND))
+    with pytest.raises(StorageError, match=r"has version 2, this memoryd reads version 3.*memoryd sync"):
+        await Ledger.open(path, clock=FakeClock(), read_only=True, steps=(*shipped(), NEXT))
 
 
 async def test_a_reader_of_a_broken_file_says_so(path: Path) -> None:

@@ -1,5 +1,6 @@
 """schema.sql is the truth: the migrations reach it, and its constraints refuse what states.py forbids."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -11,7 +12,11 @@ from tests.ledger.factories import THREAD
 
 
 def _shape(connection: sqlite3.Connection) -> tuple[list[object], object, object]:
-    objects = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
+    """What there is, but for line breaks: a column that was added stands on the line of the one before it."""
+    rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
+    objects: list[object] = [
+        (*names, re.sub(r"\s+", " ", re.sub(r"\s*([(),])\s*", r"\1", sql or ""))) for *names, sql in rows
+    ]
     application_id = connection.execute("PRAGMA application_id").fetchone()
     return objects, application_id, connection.execute("PRAGMA user_version").fetchone()
 
@@ -125,5 +130,6 @@ def test_a_row_that_breaks_an_invariant_is_refused(conn: sqlite3.Connection, row
 
 
 def test_a_shipped_migration_is_a_file_of_its_own() -> None:
-    assert [migration.version for migration in migrations.shipped()] == [1]
+    assert [migration.version for migration in migrations.shipped()] == [1, 2]
     assert migrations.shipped()[0].sql == queries.read("migrations/0001_initial.sql")
+    assert migrations.shipped()[1].sql == queries.read("migrations/0002_lineage.sql")

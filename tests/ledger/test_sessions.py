@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from memoryd.errors import UsageError
-from memoryd.ledger import outputs, sessions
+from memoryd.ledger import lineage, outputs, sessions
 from memoryd.ledger.outputs import Snapshot
 from memoryd.ledger.sessions import FORGOTTEN, Covered, SessionRow, UserMode
 from tests.ledger.factories import (
@@ -361,3 +361,80 @@ def test_a_stem_is_fixed_once(conn: sqlite3.Connection) -> None:
 
 def test_the_stem_of_an_unknown_session_is_what_was_asked(conn: sqlite3.Connection) -> None:
     assert sessions.fix_stem(conn, "?", "stem") == "stem"
+
+
+def test_the_older_sessions_of_a_lineage_are_its_relatives_in_an_order_that_stays(conn: sqlite3.Connection) -> None:
+    for thread, started_at in (("late", 30), ("first", 10), ("middle", 20)):
+        a_session(conn, thread, started_at=started_at, lineage="row-1")
+    a_session(conn, "stranger", started_at=1, lineage="row-2")
+    a_session(conn, "elsewhere", started_at=1, lineage="row-1", agent="claude")
+    assert _relatives(conn, "late") == ["first", "middle"]
+    a_session(conn, "first", started_at=99, updated_at=5000, lineage="row-1")
+
+    assert _relatives(conn, "late") == ["first", "middle"]
+    assert _relatives(conn, "first") == []
+
+
+def test_of_two_that_began_alike_the_one_that_ended_earlier_when_first_seen_is_older(conn: sqlite3.Connection) -> None:
+    a_session(conn, "fork", updated_at=1200, lineage="row-1")
+    a_session(conn, "origin", updated_at=1100, lineage="row-1")
+
+    assert _relatives(conn, "fork") == ["origin"]
+    assert _relatives(conn, "origin") == []
+
+
+def test_a_named_parent_is_older_whatever_the_times_say(conn: sqlite3.Connection) -> None:
+    a_session(conn, "child", started_at=10, parent_id="parent", lineage="row-1")
+    a_session(conn, "parent", started_at=20, lineage="row-1", parent_id="child-of-nobody")
+    a_session(conn, "grandchild", started_at=5, parent_id="child", lineage="row-1")
+
+    assert _relatives(conn, "grandchild") == ["parent", "child"]
+    assert _relatives(conn, "child") == ["parent"]
+    assert _relatives(conn, "parent") == []
+
+
+def test_parents_in_a_circle_are_put_in_some_order(conn: sqlite3.Connection) -> None:
+    a_session(conn, "a", started_at=1, parent_id="b", lineage="row-1")
+    a_session(conn, "b", started_at=2, parent_id="a", lineage="row-1")
+
+    assert sorted([len(_relatives(conn, "a")), len(_relatives(conn, "b"))]) == [0, 1]
+
+
+def test_a_sub_agent_owns_no_rows_and_a_session_without_lineage_has_no_relatives(conn: sqlite3.Connection) -> None:
+    a_session(conn, "helper", started_at=1, kind="subagent", lineage="row-1")
+    a_session(conn, "person", started_at=2, lineage="row-1")
+    a_session(conn, "alone", started_at=3, parent_id="person")
+
+    assert _relatives(conn, "person") == []
+    assert _relatives(conn, "alone") == []
+
+
+def test_one_id_in_two_agents_is_one_session_whose_other_file_is_known_with_its_agent(
+    conn: sqlite3.Connection,
+) -> None:
+    a_session(conn)
+    a_session(conn, agent="claude", path="/claude/x.jsonl", updated_at=2000)
+
+    row = sessions.get_exact(conn, THREAD)
+    assert row is not None
+    assert (row.agent, row.path) == ("claude", "/claude/x.jsonl")
+    assert sessions.copies(conn, THREAD) == [(f"/sessions/{THREAD}.jsonl", "codex")]
+
+
+def test_what_reading_found_is_counted_and_listed_beside_what_rules_leave_out(conn: sqlite3.Connection) -> None:
+    row = a_session(conn)
+    a_session(conn, OTHER)
+    sessions.set_excluded(conn, OTHER, "subagent")
+    read = sessions.Covered(row.updated_at, row.record_bytes)
+    for thread in (THREAD, OTHER):
+        sessions.set_finding(conn, thread, read, "no_human_message")
+
+    assert sessions.excluded_counts(conn) == {"subagent": 1, "no_human_message": 1}
+    assert [row.thread_id for row in sessions.list_left_out(conn, "no_human_message")] == [THREAD]
+    assert [row.thread_id for row in sessions.list_left_out(conn, "subagent")] == [OTHER]
+
+
+def _relatives(conn: sqlite3.Connection, thread: str) -> list[str]:
+    row = sessions.get_exact(conn, thread)
+    assert row is not None
+    return [relative.thread_id for relative in lineage.older_relatives(conn, row)]

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from memoryd.daemon.worker import Worker
-from memoryd.errors import SessionUnreadable, SessionVanished
+from memoryd.errors import SessionUnreadable, SessionVanished, UsageError
 from memoryd.ledger import jobs, sessions
 from memoryd.ledger.sessions import UserMode
 from memoryd.ledger.states import JobKind
 from memoryd.pipeline.context import Agent, Context
-from memoryd.pipeline.discover import Discovery, reasons_of_waiting
+from memoryd.pipeline.discover import Discovery, choose_mode, reasons_of_waiting
 from memoryd.pipeline.extract import extract
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.items import SessionFile, SessionHead, SessionTail
@@ -323,3 +323,66 @@ async def test_only_an_absolute_path_is_a_directory(
         (row,) = await context.ledger.read(sessions.list_sessions)
 
     assert row.cwd == kept
+
+
+async def test_an_ephemeral_session_stays_left_out_over_a_restart(tmp_path: Path, clock: FakeClock) -> None:
+    class Ephemeral(CodexReader):
+        def head(self, file: SessionFile) -> SessionHead:
+            return replace(super().head(file), ephemeral=True)
+
+    a_rollout(tmp_path / "codex", now=clock.now())
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await Discovery(reading_with(context, Ephemeral())).run_once()
+
+        report = await Discovery(context).run_once()
+
+        assert (report.excluded, report.enqueued, report.opened) == (Counter(ephemeral=1), 0, 0)
+
+
+async def test_a_session_in_the_home_folder_is_left_out_until_the_settings_or_the_person_want_it(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    thread = "0194f5a6-89ab-7cde-8123-456789abcdef"
+    a_rollout(tmp_path / "codex", now=clock.now(), cwd=str(tmp_path), thread_id=thread)
+    async with a_house(settings_in(tmp_path), clock) as context:
+        report = await Discovery(context).run_once()
+        assert (report.excluded, report.enqueued) == (Counter(home_directory=1), 0)
+        await choose_mode(context, thread[:9], UserMode.ENABLED)
+        report = await Discovery(context).run_once()
+        assert (report.excluded, report.enqueued) == (Counter(), 1)
+        await choose_mode(context, thread, UserMode.NO_RECALL)
+        assert (await Discovery(context).run_once()).excluded == Counter(home_directory=1)
+
+    async with a_house(settings_in(tmp_path, sources__include_home=True), clock) as context:
+        assert (await Discovery(context).run_once()).excluded == Counter()
+
+
+async def test_a_mode_is_chosen_for_a_session_that_is_known(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        with pytest.raises(UsageError, match="no session 'nobody'"):
+            await choose_mode(context, "nobody", UserMode.ENABLED)
+
+
+async def test_a_file_that_was_gone_when_it_was_to_be_read_is_read_when_it_is_back(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    path = a_rollout(tmp_path / "codex", now=clock.now())
+    async with a_house(settings_in(tmp_path), clock) as context:
+        discovery = Discovery(context)
+        worker = Worker(context, kind=JobKind.STAGE1, run=extract, worker_id="test")
+        await discovery.run_once()
+        path.rename(tmp_path / "away")
+        done = await worker.run_once()
+        assert done is not None
+        assert done.reason == "vanished"
+        assert (await discovery.run_once()).excluded == Counter(vanished=1)
+        assert await worker.run_once() is None
+
+        (tmp_path / "away").rename(path)
+        report = await discovery.run_once()
+
+        assert (report.opened, report.enqueued, report.excluded) == (1, 1, Counter())
+        done = await worker.run_once()
+        assert done is not None
+        assert done.reason == "empty_reply"
+        assert (await discovery.run_once()).enqueued == 0

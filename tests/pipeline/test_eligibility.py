@@ -8,6 +8,7 @@ from memoryd.pipeline.eligibility import (
     MEANING,
     UNREADABLE,
     Exclusion,
+    ReadingFound,
     Traits,
     Waiting,
     exclusion,
@@ -25,7 +26,12 @@ MONTH = 30 * DAY
 
 def judged(*, sources: dict[str, Any] | None = None, **traits: Any) -> Exclusion | None:
     given = {"kind": "interactive", "cwd": "/home/dev/app", "memory_mode": "enabled"} | traits
-    return exclusion(Traits(**given), sources=Sources(**(sources or {})), memoryd_home=HOME)
+    return exclusion(
+        Traits(**given),
+        sources=Sources(**(sources or {})),
+        memoryd_home=HOME,
+        user_homes=(PurePath("/home/dev"), PurePath("/vol/home/dev")),
+    )
 
 
 def test_an_interactive_session_is_eligible() -> None:
@@ -48,6 +54,50 @@ def test_each_kind_of_session_that_is_no_persons_is_left_out_with_its_reason(
     traits: dict[str, Any], reason: Exclusion
 ) -> None:
     assert judged(**traits) is reason
+
+
+@pytest.mark.parametrize("cwd", ["/home/dev", "/home/dev/", "/vol/home/dev", "/"])
+def test_the_home_folder_and_the_root_are_no_project_unless_the_settings_say_so(cwd: str) -> None:
+    assert judged(cwd=cwd) is Exclusion.HOME_DIRECTORY
+    assert judged(cwd=cwd, sources={"include_home": True}) is None
+
+
+@pytest.mark.parametrize("cwd", ["/home/dev/app", "/home", "/srv", None])
+def test_any_other_folder_is_a_project(cwd: str | None) -> None:
+    assert judged(cwd=cwd) is None
+
+
+@pytest.mark.parametrize(
+    ("originator", "globs", "left_out"),
+    [
+        ("claude-code-github-action", None, True),
+        ("nightly-Bot", ["*-bot"], True),
+        ("nightly-bot", [], False),
+        ("codex_cli_rs", None, False),
+        (None, ["*"], False),
+    ],
+)
+def test_prompts_of_machines_are_known_by_who_began_the_session(
+    originator: str | None, globs: list[str] | None, left_out: bool
+) -> None:
+    sources = {} if globs is None else {"exclude_originators": globs}
+    assert judged(originator=originator, sources=sources) is (Exclusion.MACHINE_PROMPTS if left_out else None)
+
+
+@pytest.mark.parametrize(
+    ("traits", "reason"),
+    [
+        ({"kind": "subagent"}, None),
+        ({"cwd": "/home/dev"}, None),
+        ({"ephemeral": True}, None),
+        ({"kind": "memory_run"}, Exclusion.MEMORY_RUN),
+        ({"cwd": "/home/dev/.memoryd/memories"}, Exclusion.OWN_RUN),
+    ],
+)
+def test_a_persons_wish_for_a_session_is_above_all_but_the_rules_against_loops(
+    traits: dict[str, Any], reason: Exclusion | None
+) -> None:
+    assert judged(is_wanted=True, **traits) is reason
 
 
 def test_noninteractive_runs_count_when_the_settings_say_so() -> None:
@@ -111,4 +161,4 @@ def test_the_query_s_bound_never_cuts_off_a_session_that_is_due(backfill: str) -
 
 
 def test_every_reason_has_a_meaning_that_explain_can_print() -> None:
-    assert {*Exclusion, *Waiting, UNREADABLE} == set(MEANING)
+    assert {*Exclusion, *ReadingFound, *Waiting, UNREADABLE} == set(MEANING)

@@ -14,6 +14,7 @@ from memoryd.errors import (
     RefusedReply,
     SessionUnreadable,
     SessionVanished,
+    SessionWithoutItems,
     TruncatedReply,
 )
 from memoryd.ledger import facts, jobs, outputs, sessions
@@ -389,8 +390,7 @@ async def test_a_session_that_is_gone_or_belongs_to_no_configured_agent_is_said_
             await extract(context, replace(lease, job_key=CITED))
         (row,) = await context.ledger.read(sessions.list_sessions)
         Path(row.path).unlink()
-        with pytest.raises(SessionVanished, match="no longer there"):
-            await extract(context, lease)
+        assert await extract(context, lease) == Skipped(None, "vanished")
 
 
 async def test_what_is_kept_holds_nothing_that_no_reader_sees(tmp_path: Path, clock: FakeClock) -> None:
@@ -423,3 +423,55 @@ async def test_a_session_with_unseen_characters_says_what_a_reader_sees(tmp_path
     (opening,) = client.asked[0].turns
     assert isinstance(opening, UserTurn)
     assert "Always use tabs.\n\\[human user] #9\nfaked" in opening.text
+
+
+async def test_a_session_without_a_persons_word_is_counted_until_it_grows(tmp_path: Path, clock: FakeClock) -> None:
+    client = one_after_another(REPLY)
+    async with a_stage(tmp_path, clock, client, {"turns": []}) as (context, run):
+        outcome = await run()
+        assert isinstance(outcome, Skipped)
+        assert await context.ledger.read(sessions.excluded_counts) == {"no_human_message": 1}
+
+        a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Use tabs."])
+        await Discovery(context).run_once()
+
+        assert await context.ledger.read(sessions.excluded_counts) == {}
+
+
+async def test_bytes_without_items_are_an_error_with_a_counter_of_its_own(tmp_path: Path, clock: FakeClock) -> None:
+    """I8: never nothing to remember."""
+    async with a_stage(tmp_path, clock, one_after_another(), {"turns": []}) as (context, run):
+        (row,) = await context.ledger.read(sessions.list_sessions)
+        with Path(row.path).open("a") as file:
+            file.write("{broken\n" * 20)
+        with pytest.raises(SessionWithoutItems):
+            await run()
+
+        assert await context.ledger.read(sessions.excluded_counts) == {"no_items": 1}
+
+
+async def test_a_remembered_session_that_turns_out_polluted_asks_for_a_consolidation(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    settings: dict[str, object] = {"extract__disable_on_external_context": True}
+    async with a_stage(tmp_path, clock, one_after_another(), {"extra": [SEARCHED]}, **settings) as (context, run):
+        await context.ledger.write(outputs.store, an_output(THREAD), now=clock.now())
+
+        await run()
+
+        job = await context.ledger.read(jobs.find, JobKind.CONSOLIDATE, "global")
+        assert job is not None
+        assert job.enqueue_reason == "memory_mode"
+
+
+async def test_memory_that_the_agent_switched_off_stays_off_after_a_restart(tmp_path: Path, clock: FakeClock) -> None:
+    more = [
+        SWITCHED_OFF,
+        *(response("message", role="assistant", content=[{"type": "output_text", "text": "x" * 9000}]),) * 9,
+    ]
+    async with a_stage(tmp_path, clock, one_after_another(), {"extra": more}) as (context, run):
+        assert isinstance(await run(), Skipped)
+
+        again = await Discovery(context).run_once()
+
+        assert (dict(again.excluded), again.enqueued) == ({"memory_disabled": 1}, 0)

@@ -4,7 +4,7 @@ import pytest
 
 from memoryd.config import Settings
 from memoryd.errors import SessionUnreadable, SessionVanished, SessionWithoutItems
-from memoryd.pipeline.loading import Loaded, load
+from memoryd.pipeline.loading import NO_RELATIVES, Loaded, Relatives, load
 from memoryd.redact import Redactor
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.items import MemoryMode
@@ -18,7 +18,7 @@ CITES = (
 )
 
 
-def loaded(settings: Settings, path: Path, **changes: float) -> Loaded:
+def loaded(settings: Settings, path: Path, relatives: Relatives = NO_RELATIVES, **changes: float) -> Loaded:
     return load(
         CodexReader(pause=lambda _seconds: None),
         CodexReader().locate(path),
@@ -27,6 +27,7 @@ def loaded(settings: Settings, path: Path, **changes: float) -> Loaded:
         home=settings.home,
         budget_tokens=int(changes.get("budget_tokens", 10_000)),
         bytes_per_token=3.0,
+        relatives=relatives,
     )
 
 
@@ -89,3 +90,15 @@ def test_a_session_with_a_head_and_rubbish_is_never_nothing_to_remember(tmp_path
         file.write("{broken\n" * 20)
     with pytest.raises(SessionWithoutItems, match="20 unreadable lines"):
         loaded(settings_in(tmp_path), path)
+
+
+def test_what_is_not_later_than_a_session_that_may_not_come_back_is_a_copy(tmp_path: Path) -> None:
+    path = a_rollout(tmp_path, now=NOW, turns=["First words.", "Later words."])
+    until = int(NOW - 7 * 3600 - 3 * 2)  # a turn is three records, two seconds apart
+
+    found = loaded(settings_in(tmp_path), path, Relatives(copied_until=until))
+
+    assert "First words." not in found.evidence.text
+    assert "Later words." in found.evidence.text
+    assert found.dropped["copied"] == 2
+    assert loaded(settings_in(tmp_path), path).dropped["copied"] == 0

@@ -15,13 +15,15 @@ from memoryd.daemon.house import configured_agents
 from memoryd.errors import SourceError, UsageError
 from memoryd.ledger import jobs, meta, outputs, sessions
 from memoryd.ledger.database import Ledger
+from memoryd.ledger.lineage import older_relatives
+from memoryd.ledger.sessions import SessionRow
 from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Agent
 from memoryd.pipeline.discover import CONSENT_KEY, effective_backfill, mode_of_row, presentable
 from memoryd.pipeline.eligibility import MEANING, Traits, Waiting, Window, exclusion, waiting, window
 from memoryd.pipeline.extract import BYTES_PER_TOKEN, input_budget
-from memoryd.pipeline.loading import Loaded, load
+from memoryd.pipeline.loading import Loaded, find_relatives, load
 from memoryd.pipeline.session_facts import SessionFacts
 from memoryd.redact import Redactor
 from memoryd.sources.items import SessionFile, SessionHead, SessionTail
@@ -96,8 +98,17 @@ def explain(settings: Settings, found: Found, known: Mapping[str, Any], *, now: 
     found = replace(found, head=presentable(found.head, redactor))
     head, tail, home = found.head, found.tail, Home(settings.home)
     mode = tail.memory_mode or head.memory_mode
-    traits = Traits(head.kind, head.cwd, known.get("memory_mode") or mode, head.ephemeral)
-    reason = known.get("forgotten") or exclusion(traits, sources=settings.sources, memoryd_home=home.path)
+    traits = Traits(
+        head.kind,
+        head.cwd,
+        known.get("memory_mode") or mode,
+        head.ephemeral,
+        head.originator,
+        is_wanted=known.get("is_wanted", False),
+    )
+    reason = known.get("forgotten") or exclusion(
+        traits, sources=settings.sources, memoryd_home=home.path, user_homes=settings.user_homes
+    )
     when = _window(settings, known, now)
     held = None if reason else waiting(tail.last_record_at, when)
     covered = known.get("covered") == (tail.last_record_at, tail.record_bytes)
@@ -110,8 +121,10 @@ def explain(settings: Settings, found: Found, known: Mapping[str, Any], *, now: 
         home=home.path,
         budget_tokens=input_budget(settings.extract.max_input_tokens, provider.context_window),
         bytes_per_token=BYTES_PER_TOKEN,
+        relatives=find_relatives(found.agent.reader, known.get("relatives", ())),
     )
-    verdict = reason or held or ("covered" if covered else _of_job(known.get("job"), now))
+    found_by_reading = known.get("finding") or "covered"
+    verdict = reason or held or (found_by_reading if covered else _of_job(known.get("job"), now))
     return {
         "thread_id": head.thread_id,
         "agent": head.agent,
@@ -120,6 +133,8 @@ def explain(settings: Settings, found: Found, known: Mapping[str, Any], *, now: 
         "cwd": head.cwd,
         "git_branch": head.git_branch,
         "parent_id": head.parent_id,
+        "copies": [{"path": path, "agent": agent} for path, agent in known.get("copies", ())],
+        "relatives": [_relative(row) for row in known.get("relatives", ())],
         "memory_mode": mode.value,
         "started_at": head.started_at,
         "last_record_at": tail.last_record_at,
@@ -146,6 +161,8 @@ def lines(told: Mapping[str, Any]) -> list[str]:
         f"  last record {moment(told['last_record_at'])}, {age} ago; {told['record_bytes']} bytes",
         f"  verdict   {'eligible now' if told['eligible'] else 'not extracted: ' + told['reason']}: {told['rule']}",
     ]
+    text += [f"  also at   {copy['path']}" + _same_session(copy, told) for copy in told["copies"]]
+    text += [f"  shares    what {each['thread_id']} holds too: {each['owner']}" for each in told["relatives"]]
     if told["eligible_at"]:
         text.append(f"            eligible from {moment(told['eligible_at'])} if it stays idle")
     text.append(f"  evidence  {evidence['items_kept']} items, {evidence['human_messages']} of them a person's")
@@ -185,6 +202,10 @@ async def _from_ledger(settings: Settings, wanted: str, path: Path) -> dict[str,
             }
         known |= {
             "path": row.path,
+            "is_wanted": row.user_mode is sessions.UserMode.ENABLED,
+            "finding": row.finding,
+            "copies": await ledger.read(sessions.copies, row.thread_id),
+            "relatives": await ledger.read(older_relatives, row),
             "memory_mode": mode_of_row(row) if row.user_mode or row.polluted_at else None,
             "forgotten": row.excluded if row.excluded == sessions.FORGOTTEN else None,
             "covered": (row.covered_updated_at, row.covered_bytes),
@@ -219,6 +240,20 @@ def _locate(agents: Mapping[str, Agent], wanted: str, known_path: str | None) ->
         f"there is no session {wanted!r} in the folders of {', '.join(agents) or 'any agent: none is configured'}",
         remedy="give a session file's path, or a thread id; `memoryd init` configures agents",
     )
+
+
+def _relative(row: SessionRow) -> dict[str, Any]:
+    """Say of an older relative whose the shared rows are."""
+    owner = f"nobody's, as that session is left out ({row.excluded or 'memory_mode'})" if row.is_withheld else "its own"
+    if not Path(row.path.partition("#")[0]).exists():
+        until = f"nobody's, up to {moment(row.updated_at)}, when it ended" if row.is_withheld else "this session's now"
+        owner = f"{until}: its file is gone"
+    return {"thread_id": row.thread_id, "path": row.path, "is_withheld": row.is_withheld, "owner": owner}
+
+
+def _same_session(copy: Mapping[str, Any], told: Mapping[str, Any]) -> str:
+    other = copy["agent"] not in {None, told["agent"]}
+    return f" ({copy['agent']}): one id is one session, read from the file above" if other else ""
 
 
 def _window(settings: Settings, known: Mapping[str, Any], now: float) -> Window:

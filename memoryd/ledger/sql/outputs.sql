@@ -14,7 +14,8 @@ RETURNING thread_id;
 DELETE FROM stage1_outputs WHERE thread_id = :thread_id;
 
 -- name: select_for_consolidation
--- Ranked by use, cut, then given in thread-id order. Imported rows may lack their session.
+-- Ranked by use, cut, then given in thread-id order. Imported rows may lack their session. What may not be remembered,
+-- and what a rule leaves out by now, is no part of it.
 SELECT * FROM (
   SELECT o.thread_id, o.source_updated_at AS updated_at, o.raw_memory, o.rollout_summary, o.rollout_slug,
          o.generated_at, coalesce(o.usage_count, 0) AS usage_count, o.last_usage, o.selected_for_phase2,
@@ -22,7 +23,7 @@ SELECT * FROM (
          s.started_at
   FROM stage1_outputs AS o LEFT JOIN sessions AS s ON s.thread_id = o.thread_id
   WHERE (trim(o.raw_memory) <> '' OR trim(o.rollout_summary) <> '')
-    AND coalesce(s.remembers, 1)
+    AND coalesce(s.remembers, 1) AND s.excluded IS NULL
     AND coalesce(o.last_usage, o.source_updated_at) >= :unused_before
   ORDER BY coalesce(o.usage_count, 0) DESC, coalesce(o.last_usage, o.source_updated_at) DESC,
            o.source_updated_at DESC, o.thread_id DESC

@@ -129,6 +129,9 @@ CREATE INDEX requests_attempt ON requests (attempt_id);
 --   queued_*      the same pair as it was when the session was enqueued last
 --   remembers     may this session be part of memory
 --   is_open       does this session hold something that is neither extracted nor enqueued
+--   lineage       equal for sessions that may hold copies of each other's rows
+--   seniority     which of them is older: start and last record at first sight, and the same ever after
+--   finding       why reading it gave no evidence (no_human_message, no_items, vanished); falls when the session changes
 CREATE TABLE sessions (
   thread_id TEXT PRIMARY KEY,
   agent TEXT NOT NULL,
@@ -164,6 +167,10 @@ CREATE TABLE sessions (
     AND (updated_at IS NOT covered_updated_at OR record_bytes IS NOT covered_bytes)
     AND (updated_at IS NOT queued_updated_at OR record_bytes IS NOT queued_bytes)
   ) VIRTUAL,
+  ephemeral INTEGER NOT NULL DEFAULT 0 CHECK (ephemeral IN (0, 1)),
+  lineage TEXT,
+  seniority TEXT,
+  finding TEXT,
   CHECK (memory_mode IN ('enabled', 'disabled', 'polluted')),
   CHECK (user_mode IN ('enabled', 'disabled', 'no-recall')),
   CHECK ((covered_updated_at IS NULL) = (covered_bytes IS NULL)),
@@ -176,6 +183,10 @@ CREATE INDEX sessions_path ON sessions (path);
 
 CREATE INDEX sessions_excluded ON sessions (excluded) WHERE excluded IS NOT NULL;
 
+CREATE INDEX sessions_lineage ON sessions (lineage) WHERE lineage IS NOT NULL;
+
+CREATE INDEX sessions_finding ON sessions (finding) WHERE finding IS NOT NULL;
+
 -- Files that were looked at and are no session's file: second copies, and what could not be read.
 CREATE TABLE other_files (
   path TEXT PRIMARY KEY,
@@ -183,7 +194,8 @@ CREATE TABLE other_files (
   mtime_ns INTEGER NOT NULL,
   thread_id TEXT,
   problem TEXT,
-  seen_at INTEGER NOT NULL
+  seen_at INTEGER NOT NULL,
+  agent TEXT
 ) STRICT;
 
 -- What a session taught: one row per session that taught something. The published columns.
@@ -260,4 +272,4 @@ CREATE TABLE model_facts (
 ) STRICT, WITHOUT ROWID;
 
 PRAGMA application_id = 1835363684;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;

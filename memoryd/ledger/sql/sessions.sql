@@ -6,13 +6,13 @@ SELECT path, size, mtime_ns FROM sessions;
 
 -- name: keep_former_file
 -- Before another file of the session takes over, its present one becomes a known copy.
-INSERT INTO other_files (path, size, mtime_ns, thread_id, problem, seen_at)
-SELECT path, size, mtime_ns, thread_id, 'copy', :now FROM sessions
+INSERT INTO other_files (path, size, mtime_ns, thread_id, problem, seen_at, agent)
+SELECT path, size, mtime_ns, thread_id, 'copy', :now, agent FROM sessions
 WHERE thread_id = :thread_id AND path <> :path
   AND (:updated_at, :record_bytes) >= (updated_at, record_bytes)
 ON CONFLICT (path) DO UPDATE
 SET size = excluded.size, mtime_ns = excluded.mtime_ns, thread_id = excluded.thread_id, problem = excluded.problem,
-    seen_at = excluded.seen_at;
+    seen_at = excluded.seen_at, agent = excluded.agent;
 
 -- name: drop_other_file
 -- The file is a session's own now.
@@ -20,27 +20,41 @@ DELETE FROM other_files WHERE path = :path;
 
 -- name: upsert_session
 -- No row back: another file of the session reaches further, and stays. The same file may also reach less far.
+-- seniority is set once; what reading found holds for the very records that were read.
 INSERT INTO sessions (thread_id, agent, path, cwd, git_branch, parent_id, kind, originator, started_at, size, mtime_ns,
-                      updated_at, record_bytes, memory_mode, read_error, first_seen_at)
+                      updated_at, record_bytes, memory_mode, read_error, first_seen_at, ephemeral, lineage, seniority)
 VALUES (:thread_id, :agent, :path, :cwd, :git_branch, :parent_id, :kind, :originator, :started_at, :size, :mtime_ns,
-        :updated_at, :record_bytes, :memory_mode, :read_error, :now)
+        :updated_at, :record_bytes, :memory_mode, :read_error, :now, :ephemeral, :lineage,
+        printf('%012d.%012d', coalesce(:started_at, :updated_at), :updated_at))
 ON CONFLICT (thread_id) DO UPDATE
 SET agent = excluded.agent, path = excluded.path, cwd = excluded.cwd, git_branch = excluded.git_branch,
     parent_id = excluded.parent_id, kind = excluded.kind, originator = excluded.originator,
     started_at = excluded.started_at, size = excluded.size, mtime_ns = excluded.mtime_ns,
     updated_at = excluded.updated_at, record_bytes = excluded.record_bytes, memory_mode = excluded.memory_mode,
-    read_error = excluded.read_error
+    read_error = excluded.read_error, ephemeral = excluded.ephemeral, lineage = excluded.lineage,
+    finding = CASE WHEN (excluded.updated_at, excluded.record_bytes) = (sessions.updated_at, sessions.record_bytes)
+              THEN sessions.finding END
 WHERE sessions.path = excluded.path
    OR (excluded.updated_at, excluded.record_bytes) >= (sessions.updated_at, sessions.record_bytes)
 RETURNING *;
 
 -- name: upsert_other_file
 -- Known by size and time of change, so that it is not read again.
-INSERT INTO other_files (path, size, mtime_ns, thread_id, problem, seen_at)
-VALUES (:path, :size, :mtime_ns, :thread_id, :problem, :now)
+INSERT INTO other_files (path, size, mtime_ns, thread_id, problem, seen_at, agent)
+VALUES (:path, :size, :mtime_ns, :thread_id, :problem, :now, :agent)
 ON CONFLICT (path) DO UPDATE
 SET size = excluded.size, mtime_ns = excluded.mtime_ns, thread_id = excluded.thread_id, problem = excluded.problem,
-    seen_at = excluded.seen_at;
+    seen_at = excluded.seen_at, agent = excluded.agent;
+
+-- name: list_copies
+-- Other files of the same session: twins, archived copies, the same id in another agent's folders.
+SELECT path, agent FROM other_files WHERE thread_id = :thread_id ORDER BY path;
+
+-- name: list_family
+-- Sessions that may hold each other's rows, and the parent that is named; the oldest first.
+SELECT * FROM sessions
+WHERE agent = :agent AND (lineage = :lineage OR thread_id = :parent_id)
+ORDER BY seniority, thread_id;
 
 -- name: list_problems
 -- What could not be read as a session.
@@ -78,6 +92,10 @@ LIMIT 1;
 -- For people.
 SELECT * FROM sessions ORDER BY updated_at DESC, thread_id LIMIT :limit;
 
+-- name: list_left_out
+-- For people: those that one rule, or one finding, keeps out.
+SELECT * FROM sessions WHERE coalesce(excluded, finding) = :reason ORDER BY updated_at DESC, thread_id LIMIT :limit;
+
 -- name: set_excluded
 -- Discovery decides anew at each look; it never brings back what a person had forgotten.
 UPDATE sessions SET excluded = :reason
@@ -88,8 +106,27 @@ WHERE thread_id = :thread_id AND excluded IS NOT :forgotten;
 UPDATE sessions SET queued_updated_at = NULL, queued_bytes = NULL WHERE thread_id = :thread_id;
 
 -- name: count_excluded
--- From the partial index.
-SELECT excluded, count(*) FROM sessions WHERE excluded IS NOT NULL GROUP BY excluded;
+-- From the partial indexes. What a rule leaves out is counted under the rule, whatever reading found before.
+SELECT excluded, count(*) FROM sessions WHERE excluded IS NOT NULL GROUP BY excluded
+UNION ALL
+SELECT finding, count(*) FROM sessions WHERE finding IS NOT NULL AND excluded IS NULL GROUP BY finding;
+
+-- name: set_finding
+-- Only of the state that was read: the file may have grown since.
+UPDATE sessions SET finding = :finding
+WHERE thread_id = :thread_id AND (updated_at, record_bytes) = (:updated_at, :record_bytes);
+
+-- name: list_vanished
+-- Few, through the partial index: discovery looks for them at each scan.
+SELECT path FROM sessions WHERE finding = 'vanished';
+
+-- name: forget_finding
+-- The file is back.
+UPDATE sessions SET finding = NULL WHERE thread_id = :thread_id;
+
+-- name: set_memory_mode
+-- The agent's last word, which may stand further from the end of the file than discovery looks.
+UPDATE sessions SET memory_mode = :memory_mode WHERE thread_id = :thread_id;
 
 -- name: set_user_mode
 -- `enabled` also lifts what excluded or polluted it.
