@@ -158,7 +158,7 @@ def test_a_session_without_a_session_row_says_what_its_rows_say(tmp_path: Path) 
 
 
 def test_the_memory_mode_may_change_and_the_last_word_holds(tmp_path: Path) -> None:
-    rows = [{"type": "session", "memory_mode": "enabled"}, {"type": "user", "text": "x"}]
+    rows: list[dict[str, Any]] = [{"type": "session", "memory_mode": "enabled"}, {"type": "user", "text": "x"}]
     path = written(tmp_path, *rows, {"type": "session", "memory_mode": "disabled"}, {"type": "user", "text": "y"})
     assert head(path).memory_mode is MemoryMode.ENABLED
     assert READER.tail(READER.locate(path)).memory_mode is MemoryMode.DISABLED
@@ -201,13 +201,15 @@ def test_times_are_iso_or_epoch(tmp_path: Path, at: Any, expected: float | None)
 
 
 def test_a_folder_holds_until_another_is_named(tmp_path: Path) -> None:
-    rows = [{"type": "session", "cwd": "/a"}, *({"type": "user", "text": word, "cwd": cwd} for word, cwd in (
+    rows: list[dict[str, Any]] = [{"type": "session", "cwd": "/a"}, *({"type": "user", "text": word, "cwd": cwd} for word, cwd in (
         ("one", None), ("two", "/b"), ("three", None)))]  # fmt: skip
     assert [item.cwd for item in read(written(tmp_path, *rows))[0]] == ["/a", "/b", "/b"]
 
 
 def test_a_later_row_with_the_same_id_is_a_repetition(tmp_path: Path) -> None:
-    rows = [{"type": "user", "text": word, "id": row_id} for word, row_id in (("a", "1"), ("b", None), ("c", "1"))]
+    rows: list[dict[str, Any]] = [
+        {"type": "user", "text": word, "id": row_id} for word, row_id in (("a", "1"), ("b", None), ("c", "1"))
+    ]
     items, reading = read(written(tmp_path, *rows, {"type": "user", "text": "b"}))
     assert [item.text for item in items] == ["a", "b", "b"]
     assert reading.dropped == {"repeated": 1}
@@ -226,7 +228,7 @@ def test_rows_that_a_fork_copied_are_its_parents(tmp_path: Path) -> None:
 
 
 def test_calls_may_give_their_arguments_and_outputs_their_call(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"type": "tool_call", "tool": "shell", "arguments": {"command": ["bash", "-lc", "make"]}, "call_id": "1"},
         {"type": "tool_output", "call_id": "1", "text": "", "exit_code": 0},
         {"type": "tool_call", "tool": "edit", "arguments": {"path": "a.py", "new": "x"}},
@@ -245,7 +247,7 @@ def test_calls_may_give_their_arguments_and_outputs_their_call(tmp_path: Path) -
 
 
 def test_the_last_answer_of_a_turn_is_final_unless_the_rows_say_otherwise(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"type": "user", "text": "a"},
         {"type": "assistant", "text": "1"},
         {"type": "assistant", "text": "2"},
@@ -270,7 +272,7 @@ def test_content_may_come_in_parts(tmp_path: Path) -> None:
 
 
 def test_rows_of_no_known_type_are_counted_by_what_they_call_themselves(tmp_path: Path) -> None:
-    rows = [{"type": "user", "text": "x"}, {"type": "plan"}, {"role": "critic"}, {"hello": 1}]
+    rows: list[dict[str, Any]] = [{"type": "user", "text": "x"}, {"type": "plan"}, {"role": "critic"}, {"hello": 1}]
     assert read(written(tmp_path, *rows))[1].unknown == {"plan": 1, "critic": 1, "row": 1}
 
 
