@@ -96,6 +96,9 @@ EVENTS: dict[str, Event] = {
     "request.settled": Event("debug", "A model answered or refused.", ("provider", "model", "outcome", *OUTCOME)),
     "request.unsettled": Event("warning", "A request's true cost cannot be written; its estimate stays.", ("error",)),
     "root.missing": Event("warning", "A folder of a configured agent does not exist.", ("agent", "path")),
+    "rules.changed": Event(
+        "warning", "What counts as a secret has changed: stored rows were redacted once more.", ("count", "folder")
+    ),
     "scan.completed": Event("debug", "The folders were looked through.", ("seen", "opened", "enqueued", "duration_ms")),
     "service.crashed": Event(
         "error", "A service met an error that nobody foresaw.", ("error", "error_class", "retry_in")

@@ -10,14 +10,17 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final
 
 from memoryd.errors import ConfigError
-from memoryd.redact_rules import DONE, RANKS, Span, shaped_spans
+from memoryd.redact_rules import DONE, RANKS, Span, shape_sources, shaped_spans
 
 PLACEHOLDER: Final = re.compile(rf"{DONE}(?::[a-z0-9_]+)?\]")
 MAX_PASSES: Final = 6
 """A replacement may uncover a secret that was glued to it: text is redacted again until nothing changes."""
+RULES_VERSION: Final = 1
+"""To be raised when the code around the patterns finds more than before: stored rows are then looked at again."""
 _NAMED_RANK = RANKS + 1
 """A rule that knows the shape of a value knows its kind better than the name does."""
 _CUSTOM_RANK = -2
@@ -39,6 +42,14 @@ class Redactor:
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
         self._patterns = tuple(_compile(pattern) for pattern in patterns)
+
+    @property
+    def fingerprint(self) -> str:
+        """Return what is equal for redactors of the same rules and the same patterns of the user."""
+        named = [(trigger, kind, word.pattern) for trigger, kind, word in _WORDS]
+        around = [_ASSIGNED.pattern, _HARMLESS_TAIL.pattern, _STAND_IN.pattern]
+        own = [pattern.pattern for pattern in self._patterns]
+        return sha256(repr((RULES_VERSION, shape_sources(), named, around, own)).encode()).hexdigest()
 
     def redact(self, text: str) -> Redacted:
         """Return `text` with each secret replaced by `[REDACTED_SECRET:<kind>]`; redacting twice changes nothing."""

@@ -176,6 +176,13 @@ _RUNS: Final = re.compile(r"[A-Za-z0-9_./…*-]{9,}")
 """Where a prefix can stand at all: a third to a tenth of a text, so that a hundred prefixes cost what ten would."""
 
 
+def shape_sources() -> list[tuple[str, str, str]]:
+    """Return the rules as text, by which it is noticed that they have changed."""
+    tables = [(rule.kind, rule.trigger, rule.pattern.pattern) for rule in (*_PREFIX_RULES, *_SHAPE_RULES)]
+    others = (_PEM_OPEN, _PEM_CLOSE, _PEM_BODY, _AWS_ID, _AWS_SECRET, _BOT, _BOT_ID)
+    return [*tables, *(("other", "", pattern.pattern) for pattern in others)]
+
+
 def shaped_spans(text: str) -> Iterator[Span]:
     """Yield every secret of `text` that is known by its own shape; spans may overlap and come in no order."""
     runs = "\n".join(_RUNS.findall(text))

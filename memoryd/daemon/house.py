@@ -26,6 +26,7 @@ from memoryd.llm.providers import codec_for, open_client
 from memoryd.pipeline import prompting
 from memoryd.pipeline.adopting import adopt_folder
 from memoryd.pipeline.context import Agent, Context, StageModel
+from memoryd.pipeline.rescan import rescan
 from memoryd.recall import summary
 from memoryd.redact import Redactor
 from memoryd.sources.readers import READERS
@@ -112,6 +113,7 @@ async def open_house(
         ledger.fence = context.still_ours
         await judge_clock(context)
         await adopt_folder(context)
+        await rescan(context)
         await mend_clock_damage(context)
         await take_over(context)
         await reopen_outdated(context)

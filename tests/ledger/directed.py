@@ -287,7 +287,16 @@ def a_rescan_rewrites_the_rows_with_a_secret_and_no_other(conn: sqlite3.Connecti
         enqueue(conn, thread)
         outputs.store(conn, an_output(thread, raw_memory=word, rollout_slug=word), now=NOW)
         sessions.remember_file(conn, path=thread, size=1, mtime_ns=1, now=NOW, problem=word)
-        attempts.begin(conn, Beginning(JobKind.STAGE1, thread, 1, "w", 1, int(NOW)))
+        run = Beginning(
+            id=1 + (thread == "b"),
+            kind=JobKind.STAGE1,
+            job_key=thread,
+            epoch=1,
+            worker_id="w",
+            input_watermark=1,
+            started_at=int(NOW),
+        )
+        attempts.begin(conn, run)
         conn.execute("UPDATE jobs SET last_error = ? WHERE job_key = ?", (word, thread))
         conn.execute("UPDATE attempts SET error = ? WHERE job_key = ?", (word, thread))
     claims.replace_claims(conn, [NewClaim(word, "s", "/p", "stated", ()) for word in ("HUSH", "word")], now=NOW)

@@ -95,3 +95,7 @@ PRAGMA wal_checkpoint(TRUNCATE);
 -- name: busy_timeout_none
 -- For the checkpoint, which can as well come later: nobody waits for a reader.
 PRAGMA busy_timeout = 0;
+
+-- name: secure_delete
+-- What is replaced because nobody may see it is overwritten with zeros, in the page and in pages that become free.
+PRAGMA secure_delete = ON;
