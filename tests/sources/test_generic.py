@@ -201,8 +201,12 @@ def test_times_are_iso_or_epoch(tmp_path: Path, at: Any, expected: float | None)
 
 
 def test_a_folder_holds_until_another_is_named(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [{"type": "session", "cwd": "/a"}, *({"type": "user", "text": word, "cwd": cwd} for word, cwd in (
-        ("one", None), ("two", "/b"), ("three", None)))]  # fmt: skip
+    rows: list[dict[str, Any]] = [
+        {"type": "session", "cwd": "/a"},
+        {"type": "user", "text": "one"},
+        {"type": "user", "text": "two", "cwd": "/b"},
+        {"type": "user", "text": "three"},
+    ]
     assert [item.cwd for item in read(written(tmp_path, *rows))[0]] == ["/a", "/b", "/b"]
 
 
