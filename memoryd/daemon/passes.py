@@ -139,23 +139,27 @@ def as_json(report: PassReport) -> dict[str, object]:
 
 async def _extract_all(context: Context, report: PassReport, thread: str | None, progress: Progress) -> None:
     concurrency = context.settings.extract.concurrency
-    worker = Worker(
-        context,
-        kind=JobKind.STAGE1,
-        run=extract,
-        max_running=concurrency,
-        worker_id=worker_name("pass"),
-        only=thread,
-    )
     total = await context.ledger.read(jobs.ready_count, kind=JobKind.STAGE1, now=context.clock.now())
     finished = 0
 
     async def drain() -> None:
         nonlocal finished
-        while (done := await worker.run_once()) is not None:
-            report.endings.append(done)
-            finished += 1
-            progress(Step("extract", finished, max(total, finished), done.ending.value))
+        worker = Worker(
+            context,
+            kind=JobKind.STAGE1,
+            run=extract,
+            max_running=concurrency,
+            worker_id=worker_name("pass"),
+            only=thread,
+            goes_on=lambda: True,
+        )
+        try:
+            while (done := await worker.run_once()) is not None:
+                report.endings.append(done)
+                finished += 1
+                progress(Step("extract", finished, max(total, finished), done.ending.value))
+        finally:
+            await worker.let_go()
 
     progress(Step("extract", 0, total))
     try:

@@ -125,6 +125,7 @@ class Supervisor:
                     max_running=len(wakeups.extract),
                     worker_id=f"{name}-{number}",
                     patience_seconds=RESULT_PATIENCE_SECONDS,
+                    goes_on=self._goes_on,
                 ),
                 wakeup,
             )
@@ -190,15 +191,27 @@ class Supervisor:
         await publish_decided(self._context)
         await self._work(worker, JobKind.CONSOLIDATE, self._wakeups.consolidate)
 
+    def _goes_on(self) -> bool:
+        """Tell whether jobs are taken now; a pass that was asked for reports what it did, so that they are its own."""
+        return not self._stopping.is_set() and self._storage.reason is None and not self._passing.locked()
+
     async def _work(self, worker: Worker, kind: JobKind, wakeup: Wakeup) -> None:
+        try:
+            await self._work_on(worker, kind, wakeup)
+        finally:
+            await worker.let_go()
+
+    async def _work_on(self, worker: Worker, kind: JobKind, wakeup: Wakeup) -> None:
         while not self._stopping.is_set():
             self._context.still_ours()
+            if not self._goes_on():
+                await worker.let_go()
+                self._settled.set()
             if self._storage.reason is not None:
                 await self._pause(DISK_PAUSE_SECONDS)
                 await self._storage.look_again()
                 continue
-            # A pass that was asked for reports what it did: the jobs are its own meanwhile.
-            done = None if self._passing.locked() else await worker.run_once()
+            done = await worker.run_once() if self._goes_on() else None
             if done is None:
                 await wakeup.wait(self._context.clock, await self._until_next(kind))
             else:

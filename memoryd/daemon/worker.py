@@ -8,7 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import assert_never
+from functools import partial
+from sqlite3 import Connection
+from typing import Concatenate, ParamSpec, assert_never
 
 from memoryd import logs
 from memoryd.daemon.wakeup import within
@@ -39,6 +41,7 @@ STOP_MARGIN = 0.1
 RESULT_PAUSE_SECONDS = 10.0
 
 Stage = Callable[[Context, Lease], Awaitable[Outcome]]
+P = ParamSpec("P")
 
 
 class Ending(StrEnum):
@@ -69,7 +72,7 @@ class Done:
 class Worker:
     """Claims jobs of one kind and sees each of them to its end."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - facts that no value would tie together
         self,
         context: Context,
         *,
@@ -80,7 +83,11 @@ class Worker:
         worker_id: str,
         only: str | None = None,
         patience_seconds: float = 0.0,
+        goes_on: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`goes_on` tells, when a run ends, whether the next job may be leased with it, for the next `run_once`."""
+        self._goes_on = goes_on
+        self._next: Lease | None = None
         self._patience_seconds = patience_seconds
         self._context = context
         self._kind = kind
@@ -92,7 +99,7 @@ class Worker:
 
     async def run_once(self) -> Done | None:
         """Claim one job and see it to its end; None when nothing is claimable now."""
-        lease = await self._claim()
+        lease, self._next = self._next or await self._claim(), None
         if lease is None:
             return None
         with logs.bind(kind=lease.kind.value, job_key=lease.job_key, worker=lease.worker_id, epoch=lease.epoch):
@@ -107,12 +114,35 @@ class Worker:
                 raise
             finally:
                 self._context.held.discard(lease)
-            await self._log(done, duration_ms=int(1000 * (self._context.clock.monotonic() - started)))
+            try:
+                await self._log(done, duration_ms=int(1000 * (self._context.clock.monotonic() - started)))
+            except BaseException:
+                await self.let_go()
+                raise
             return done
 
-    async def _claim(self) -> Lease | None:
-        """Claim; a claim that went through although its caller was cancelled meanwhile is given back."""
-        claiming = asyncio.ensure_future(self._ask_for_lease())
+    async def let_go(self) -> None:
+        """Give back the job that was leased for the next `run_once`, if there is one: for who does not go on."""
+        if self._next is None:
+            return
+        lease, self._next = self._next, None
+        self._context.held.discard(lease)
+        with logs.bind(kind=lease.kind.value, job_key=lease.job_key, worker=lease.worker_id, epoch=lease.epoch):
+            await self._release(lease)
+
+    async def _claim(self, end: Callable[[Connection], object] | None = None) -> Lease | None:
+        """Claim, in one transaction with the `end` of another run if there is one.
+
+        A claim that went through although its caller was cancelled meanwhile is given back.
+        """
+        write, ask = self._context.ledger.write, self._ask_for_lease()
+
+        def end_and_claim(conn: Connection, end: Callable[[Connection], object]) -> Lease | None:
+            end(conn)
+            return ask(conn)
+
+        asking = write(ask.func, **ask.keywords) if end is None else write(end_and_claim, end)
+        claiming = asyncio.ensure_future(asking)
         try:
             return await to_its_end(claiming)
         except asyncio.CancelledError:
@@ -120,9 +150,9 @@ class Worker:
                 await self._release(lease)
             raise
 
-    async def _ask_for_lease(self) -> Lease | None:
+    def _ask_for_lease(self) -> partial[Lease | None]:
         settings = self._context.settings.ledger
-        return await self._context.ledger.write(
+        return partial(
             jobs.claim,
             kind=self._kind,
             worker_id=self._worker_id,
@@ -252,9 +282,9 @@ class Worker:
         ended = Done(lease.kind, lease.job_key, Ending.REMEMBERED)
         match outcome:
             case Extracted():
-                await ledger.write(
+                await self._end(
                     jobs.complete,
-                    lease,
+                    lease=lease,
                     now=now,
                     output=outcome.output,
                     covered=outcome.covered,
@@ -263,9 +293,9 @@ class Worker:
                 )
                 return ended
             case NothingToRemember():
-                await ledger.write(
+                await self._end(
                     jobs.complete,
-                    lease,
+                    lease=lease,
                     now=now,
                     output=None,
                     covered=outcome.covered,
@@ -274,7 +304,7 @@ class Worker:
                 )
                 return Done(lease.kind, lease.job_key, Ending.NOTHING, reason="empty_reply")
             case Skipped():
-                await ledger.write(jobs.skip, lease, now=now, covered=outcome.covered)
+                await self._end(jobs.skip, lease=lease, now=now, covered=outcome.covered)
                 return Done(lease.kind, lease.job_key, Ending.NOTHING, reason=outcome.why)
             case Consolidated():
                 await ledger.write(
@@ -294,6 +324,15 @@ class Worker:
                 return await self._fail(lease, outcome, now)
             case _:
                 assert_never(outcome)
+
+    async def _end(self, end: Callable[Concatenate[Connection, P], object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """End a run; who goes straight on has the next job leased in the same transaction."""
+        if not self._goes_on():
+            await self._context.ledger.write(end, *args, **kwargs)
+            return
+        self._next = await self._claim(lambda conn: end(conn, *args, **kwargs))
+        if self._next is not None:
+            self._context.held.add(self._next)
 
     async def _defer(self, lease: Lease, outcome: Deferred, now: float) -> Done:
         until = max(outcome.until, now)

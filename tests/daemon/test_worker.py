@@ -528,6 +528,139 @@ async def test_a_worker_cancelled_while_there_is_nothing_to_claim_just_ends(tmp_
             await running
 
 
+def goes_on(context: Context, run: Stage, *, patience_seconds: float = 0.0) -> Worker:
+    return Worker(
+        context,
+        kind=JobKind.STAGE1,
+        run=run,
+        worker_id="test-1",
+        patience_seconds=patience_seconds,
+        goes_on=lambda: True,
+    )
+
+
+async def of_its_own_session(_context: Context, lease: Lease) -> outcomes.Outcome:
+    return Extracted(an_output(lease.job_key), COVERED)
+
+
+async def two_jobs(context: Context) -> None:
+    await context.ledger.write(enqueue, THREAD)
+    await context.ledger.write(enqueue, OTHER, now=context.clock.now() + 1)
+
+
+async def test_who_goes_straight_on_has_the_next_job_with_the_end_of_the_last(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await two_jobs(context)
+        await clock.advance(2)
+        worker = goes_on(context, of_its_own_session)
+
+        first = await worker.run_once()
+        between = [(await the_job(context, key=key)).status for key in (THREAD, OTHER)]
+        held = {lease.job_key for lease in context.held}
+        second = await worker.run_once()
+
+        assert (between, held) == ([Status.DONE, Status.RUNNING], {OTHER})
+        assert [done.job_key for done in (first, second) if done is not None] == [THREAD, OTHER]
+        assert await worker.run_once() is None
+        assert context.held == set()
+        assert (await the_run(context, key=OTHER)).outcome is Outcome.DONE
+
+
+async def test_who_does_not_go_on_after_all_gives_the_next_job_back_with_its_attempt(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await two_jobs(context)
+        await clock.advance(2)
+        worker = goes_on(context, of_its_own_session)
+        await worker.run_once()
+
+        await worker.let_go()
+        await worker.let_go()
+
+        job = await the_job(context, key=OTHER)
+        assert (job.status, job.wait_reason, job.retry_remaining) == (Status.PENDING, None, 3)
+        assert (await the_run(context, key=OTHER)).outcome is Outcome.RELEASED
+        assert context.held == set()
+
+
+async def test_a_worker_cancelled_while_it_ends_a_run_leaves_no_lease_behind(tmp_path: Path, clock: FakeClock) -> None:
+    """The end stands, and what was leased with it is free again."""
+    async with a_house(settings_in(tmp_path), clock) as opened:
+        held_up = HeldUp(opened)
+        context = replace(opened, ledger=held_up)  # type: ignore[arg-type]  # a ledger of the test's own
+        await two_jobs(opened)
+        await clock.advance(2)
+        running = asyncio.create_task(goes_on(context, of_its_own_session).run_once())
+        await held_up.ending.wait()
+        running.cancel()
+        held_up.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+        assert (await the_job(opened, key=THREAD)).status is Status.DONE
+        assert (await the_job(opened, key=OTHER)).status is Status.PENDING
+        assert context.held == set()
+
+
+async def test_an_end_that_the_disk_refuses_leases_nothing(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path), clock) as opened:
+        context = replace(opened, ledger=FullOnce(opened))  # type: ignore[arg-type]  # a ledger of the test's own
+        await two_jobs(opened)
+        await clock.advance(2)
+        worker = goes_on(context, of_its_own_session, patience_seconds=60)
+
+        running = asyncio.create_task(worker.run_once())
+        await clock.sleeping(1)
+        assert (await the_job(opened, key=OTHER)).status is Status.PENDING
+        await clock.advance(10)
+
+        done = await running
+        assert done is not None
+        assert done.ending is Ending.REMEMBERED
+        assert (await the_job(opened, key=OTHER)).status is Status.RUNNING
+        await worker.let_go()
+
+
+class OwnLedger:
+    """A ledger in which a test meddles with the ends of runs."""
+
+    def __init__(self, context: Context) -> None:
+        self._ledger = context.ledger
+
+    async def write(self, fn: Callable[..., object], *args: object, **kwargs: object) -> object:
+        if fn.__name__ != "end_and_claim":
+            return await self._ledger.write(fn, *args, **kwargs)
+        return await self.end(fn, *args)
+
+    async def end(self, fn: Callable[..., object], *args: object) -> object:
+        return await self._ledger.write(fn, *args)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._ledger, name)
+
+
+class HeldUp(OwnLedger):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.ending, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def end(self, fn: Callable[..., object], *args: object) -> object:
+        self.ending.set()
+        await self.may_end.wait()
+        return await super().end(fn, *args)
+
+
+class FullOnce(OwnLedger):
+    full = True
+
+    async def end(self, fn: Callable[..., object], *args: object) -> object:
+        if self.full:
+            self.full = False
+            raise DiskFull("no room")
+        return await super().end(fn, *args)
+
+
 async def test_a_job_that_is_gone_when_its_worker_is_cancelled_is_left_alone(tmp_path: Path, clock: FakeClock) -> None:
     stage = Hanging()
     log = LogLines()
