@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memoryd import clock
 from memoryd.errors import SessionUnreadable
-from memoryd.sources.files import is_tellable, listing, locate_file, session_file
+from memoryd.sources.files import is_tellable, locate_file, news_in, news_of
 from memoryd.sources.gemini_projects import CHATS, TMP, project_cwd, project_folder
 from memoryd.sources.gemini_reading import document_time, is_late, line_bytes, read_document, read_lines
 from memoryd.sources.gemini_records import AGENT, Header, Record, decode_record, parse_header, patched, record_time
@@ -38,7 +38,7 @@ class GeminiReader:
     def find(self, homes: Sequence[Path]) -> Iterator[SessionFile]:
         """Yield one regular file per session; of the two forms of a resumed one the newer."""
         for home in dict.fromkeys(homes):
-            for project in listing(home / TMP):
+            for project in news_in(home / TMP):
                 if is_tellable(project.name):
                     yield from _sessions(Path(project.path) / CHATS)
 
@@ -112,12 +112,12 @@ def _sessions(chats: Path) -> Iterator[SessionFile]:
     """Yield the sessions of a project, and those of their sub-agents in folders named like the parent."""
     older: dict[str, SessionFile] = {}
     newer: set[str] = set()
-    for entry in listing(chats):
+    for entry in news_in(chats):
         if not is_tellable(entry.name):
             continue
         if entry.is_dir():
             yield from _subagents(Path(entry.path))
-        elif (name := _NAME.fullmatch(entry.name)) and (file := session_file(AGENT, entry)):
+        elif (name := _NAME.fullmatch(entry.name)) and (file := news_of(AGENT, entry)):
             if entry.name.endswith(DOCUMENT_SUFFIX):
                 older[name["stem"]] = file
             else:
@@ -127,8 +127,8 @@ def _sessions(chats: Path) -> Iterator[SessionFile]:
 
 
 def _subagents(folder: Path) -> Iterator[SessionFile]:
-    for entry in listing(folder):
-        if is_tellable(entry.name) and _SUBAGENT_NAME.fullmatch(entry.name) and (file := session_file(AGENT, entry)):
+    for entry in news_in(folder):
+        if is_tellable(entry.name) and _SUBAGENT_NAME.fullmatch(entry.name) and (file := news_of(AGENT, entry)):
             yield file
 
 

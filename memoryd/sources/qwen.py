@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoryd.errors import SessionUnreadable
-from memoryd.sources.files import files_below, is_tellable, listing, locate_file, session_file
+from memoryd.sources.files import files_below, is_tellable, locate_file, news_in, news_of
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
 from memoryd.sources.jsonl import SessionBytes
@@ -33,7 +33,7 @@ class QwenReader:
         """Yield one regular file per name, sub-agents' included; of several with one name the one written last."""
         found: dict[str, SessionFile] = {}
         for entry in _transcripts(homes):
-            file = session_file(AGENT, entry)
+            file = news_of(AGENT, entry)
             if file is None:
                 continue
             other = found.get(entry.name.lower())
@@ -97,7 +97,7 @@ class _Beginning:
 def _transcripts(homes: Sequence[Path]) -> Iterator["os.DirEntry[str]"]:
     """Yield every entry that has the name of a session or of a sub-agent."""
     for home in homes:
-        for project in listing(home / PROJECTS):
+        for project in news_in(home / PROJECTS):
             for below, name in ((CHATS, _NAME), (SUBAGENTS, _SUBAGENT_NAME)):
                 for entry in files_below(Path(project.path) / below, LEVELS):
                     if is_tellable(entry.path) and name.fullmatch(entry.name):

@@ -38,7 +38,7 @@ def a_gemini_session(
     told = [turn if isinstance(turn, Turn) else Turn(turn) for turn in turns]
     messages = [message for turn in told for message in turn_messages(turn)]
     ends_at = now - idle_hours * 3600
-    starts_at = ends_at - SECONDS_PER_STEP * (len(messages) + 1)
+    starts_at = ends_at - SECONDS_PER_STEP * len(messages)
     for step, message in enumerate(messages, start=1):
         at = iso(starts_at + SECONDS_PER_STEP * step)
         message.update({"timestamp": at} | message)
