@@ -23,7 +23,7 @@ from memoryd.sources.claude_records import (
     records,
     session_kind,
 )
-from memoryd.sources.files import files_below, is_tellable, listing, locate_file, session_file
+from memoryd.sources.files import files_below, is_tellable, locate_file, news_in, news_of
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
 from memoryd.sources.jsonl import SessionBytes
@@ -49,7 +49,7 @@ class ClaudeReader:
         """
         found: dict[str, SessionFile] = {}
         for entry in _transcripts(homes):
-            file = session_file(AGENT, entry)
+            file = news_of(AGENT, entry)
             if file is None or not file.size:
                 continue
             identity = entry.name.lower()
@@ -110,13 +110,13 @@ class _Beginning:
 def _transcripts(homes: Sequence[Path]) -> Iterator["os.DirEntry[str]"]:
     """Yield every entry that has the name of a session or of a sub-agent, in projects and in links to such folders."""
     for home in homes:
-        for project in listing(home / PROJECTS):
+        for project in news_in(home / PROJECTS):
             if project.is_dir():
                 yield from _in_project(project.path)
 
 
 def _in_project(folder: str) -> Iterator["os.DirEntry[str]"]:
-    for entry in listing(folder):
+    for entry in news_in(folder):
         if UUID_NAME.fullmatch(entry.name):
             for below in files_below(Path(entry.path) / SUBAGENTS, SUBAGENT_LEVELS):
                 if _is_transcript(below.name, SUBAGENT_NAME):

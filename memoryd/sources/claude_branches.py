@@ -52,6 +52,11 @@ class CopiedRows:
             return False
         return all(self._bits[probe >> 3] & (1 << (probe & 7)) for probe in _probes(row_id))
 
+    @property
+    def size_bytes(self) -> int:
+        """How much memory the ids take."""
+        return len(self._bits)
+
     def _add_all(self, file: SessionFile) -> None:
         with SessionBytes(file.path) as source:
             for record in records(source.lines()):

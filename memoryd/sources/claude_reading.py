@@ -6,8 +6,6 @@ from itertools import groupby
 
 from msgspec import Raw
 
-from memoryd.errors import SessionWithoutItems
-from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.claude_branches import Abandoned, CopiedRows, find_abandoned
 from memoryd.sources.claude_messages import Block, Message, decode_blocks, decode_message
 from memoryd.sources.claude_records import (
@@ -24,13 +22,11 @@ from memoryd.sources.claude_records import (
 )
 from memoryd.sources.claude_tools import MEDIA, OpenCalls, Spot, call_item, result_items
 from memoryd.sources.claude_words import Words, split_words
-from memoryd.sources.decoding import is_blank
-from memoryd.sources.finals import FinalMessages
-from memoryd.sources.identity import last_instant, message_key
-from memoryd.sources.items import CitationSeen, Item, ItemKind
+from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import as_fields, as_text, is_true
 from memoryd.sources.reader import Reading
+from memoryd.sources.stream import ItemStream
 
 QUEUED = b'"queued_command"'  # what a person typed while the agent was busy; it never becomes a row of its own
 PROMPT_MODE = "prompt"
@@ -47,28 +43,29 @@ def read_items(source: SessionBytes, reading: Reading, copied: CopiedRows) -> Ge
     A first pass over the bytes looks for rewinds. Raises SessionWithoutItems at the end when there were bytes and
     nothing in them was understood.
     """
-    session = _Session(reading, find_abandoned(source), copied, is_subagent=is_subagent(source.path))
+    stream = ItemStream(reading)
+    session = _Session(stream, find_abandoned(source), copied, is_subagent=is_subagent(source.path))
     for line in source.lines():
         record = decode_record(line)
         if record is None:
-            # a torn last line is not bad: the rest of it is still to come
-            reading.bad_lines += line.ended and not is_blank(line)
+            stream.miss(line)
         elif session.sees_evidence(record, line):
             yield from session.said(record)
-    yield from session.finish(source)
+    yield from session.end_answer()
+    stream.see(last_time(source), is_damaged=False)
+    yield from stream.finish(source)
 
 
 class _Session:
     """What must be remembered from one row to the next."""
 
-    def __init__(self, reading: Reading, abandoned: Abandoned, copied: CopiedRows, *, is_subagent: bool) -> None:
-        self._reading = reading
+    def __init__(self, stream: ItemStream, abandoned: Abandoned, copied: CopiedRows, *, is_subagent: bool) -> None:
+        self._stream = stream
+        self._reading = stream.reading
         self._abandoned = abandoned
         self._copied = copied
         self._is_subagent = is_subagent
-        self._understood = 0
         self._calls = OpenCalls()
-        self._final = FinalMessages()
         self._spoken: tuple[str, Item] | None = None  # the message id and text of an answer that may go on
 
     def sees_evidence(self, record: Record, line: Line) -> bool:
@@ -77,32 +74,34 @@ class _Session:
             self._reading.bad_lines += 1
         kind = record.type
         if kind in CONVERSATION or (kind == ATTACHMENT and QUEUED in (line.data or b"")):
-            self._understood += 1
             reason = self._why_dropped(record)
-            if reason:
-                self._reading.dropped[reason] += 1
+            self._stream.know(reason or None)
             return not reason
         if is_known(kind):
-            self._understood += 1
+            self._stream.know()
         else:
             self._reading.unknown[kind] += 1
         return False
 
-    def finish(self, source: SessionBytes) -> Iterator[Item]:
-        """Yield what was held back, and settle what is known only at the end."""
-        yield from self._end_answer()
-        yield from self._final.flush()
-        reading = self._reading
-        reading.dropped = +reading.dropped
-        reading.record_bytes = source.bytes_read
-        at = last_time(source)
-        reading.timed = at is not None
-        reading.last_record_at = last_instant(at, source)
-        if source.bytes_read and not self._understood:
-            raise SessionWithoutItems(
-                f"cannot read {source.path}: it has {source.bytes_read} bytes, and no record in them was understood",
-                remedy="is it a session of a newer version of the agent?",
-            )
+    def end_answer(self) -> Iterator[Item]:
+        """Give out the answer that was still going on."""
+        if self._spoken is not None:
+            message_id, item = self._spoken
+            self._spoken = None
+            yield from self._stream.answer(item, message_id, undecided=True)
+
+    def said(self, record: Record) -> Iterator[Item]:
+        """Yield the items of a row that are decided now."""
+        spot = Spot(record.ordinal, record.at, record.cwd)
+        if record.type == ASSISTANT:
+            yield from self._assistant(decode_message(record.row.message), spot)
+            return
+        if record.type == USER:
+            items = self._user(record, spot)
+        else:
+            items = self._queued(as_fields(record.row.attachment), spot)
+        for item in items:
+            yield from self._push(item)
 
     def _why_dropped(self, record: Record) -> str:
         """Return why a row of the conversation is no evidence; empty when it is some."""
@@ -117,19 +116,6 @@ class _Session:
         if record.is_api_error:
             return "api_error"
         return "harness" if record.is_meta else ""
-
-    def said(self, record: Record) -> Iterator[Item]:
-        """Yield the items of a row that are decided now."""
-        spot = Spot(record.ordinal, record.at, record.cwd)
-        if record.type == ASSISTANT:
-            yield from self._assistant(decode_message(record.row.message), spot)
-            return
-        if record.type == USER:
-            items = self._user(record, spot)
-        else:
-            items = self._queued(as_fields(record.row.attachment), spot)
-        for item in items:
-            yield from self._push(item)
 
     def _user(self, record: Record, spot: Spot) -> Iterator[Item]:
         words: list[Words] = []
@@ -199,22 +185,9 @@ class _Session:
             before = self._spoken[1]
             self._spoken = (message_id, replace(before, text=f"{before.text}\n\n{text.strip()}".strip()))
             return
-        yield from self._end_answer()
+        yield from self.end_answer()
         self._spoken = (message_id, Item(ItemKind.ASSISTANT_FINAL, text.strip(), spot.ordinal, spot.at, spot.cwd))
 
-    def _end_answer(self) -> Iterator[Item]:
-        if self._spoken is None:
-            return
-        message_id, item = self._spoken
-        self._spoken = None
-        cited = parse_citations(item.text)
-        if cited is not None:
-            key = message_id or message_key(item.text, item.at)
-            self._reading.citations.append(CitationSeen(key, item.at, cited.entries, cited.thread_ids))
-            item = replace(item, text=strip_citations(item.text).strip())
-        if item.text:
-            yield from self._final.push(item, undecided=True)
-
     def _push(self, item: Item) -> Iterator[Item]:
-        yield from self._end_answer()
-        yield from self._final.push(item)
+        yield from self.end_answer()
+        yield from self._stream.give(item)

@@ -42,7 +42,7 @@ WRAPPERS: dict[str, tuple[ItemKind | None, str]] = {
 }
 SHELL_MARK = "! "  # how a person types a command of their own
 _OPENING = re.compile(rf"<(?P<tag>{'|'.join(WRAPPERS)})(?:\s[^<>]*)?>")
-_REMINDER = re.compile(rf"<{REMINDER}>.*?</{REMINDER}>", re.DOTALL)
+_REMINDER_OPEN, _REMINDER_CLOSE = f"<{REMINDER}>", f"</{REMINDER}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,13 @@ def split_words(text: str, dropped: Counter[str]) -> list[Words]:
 
 def without_reminders(text: str, dropped: Counter[str]) -> str:
     """Return a text without the closed reminders in it."""
-    if f"<{REMINDER}>" not in text:
-        return text
-    text, reminders = _REMINDER.subn("", text)
-    dropped["reminder"] += reminders
-    return text
+    kept: list[str] = []
+    position = 0
+    while (start := text.find(_REMINDER_OPEN, position)) >= 0 and (end := text.find(_REMINDER_CLOSE, start)) >= 0:
+        kept.append(text[position:start])
+        position = end + len(_REMINDER_CLOSE)
+        dropped["reminder"] += 1
+    return "".join([*kept, text[position:]]) if kept else text
 
 
 def words_of_rejection(output: str) -> str:
