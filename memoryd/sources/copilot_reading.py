@@ -11,9 +11,10 @@ from memoryd.sources.codex_tools import OpenCalls
 from memoryd.sources.copies import CopiedBeginning
 from memoryd.sources.copilot_records import (
     ASSISTANT,
+    CONTEXTUAL,
     NOISE,
     REWIND,
-    TOOL_COMPLETE,
+    SPOKEN,
     TOOL_START,
     UNWANTED,
     USER,
@@ -33,7 +34,6 @@ TYPED = frozenset({"", "user", "immediate-prompt"})
 AGENT_SOURCE, SKILL_SOURCE = "agent-", "skill"
 SKILL_CONTEXT = "<skill-context"
 PHASES = {"commentary": ItemKind.ASSISTANT_COMMENTARY, "final_answer": ItemKind.ASSISTANT_FINAL}
-SPOKEN = frozenset({USER, ASSISTANT, TOOL_START, TOOL_COMPLETE})
 
 
 def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[SessionFile]) -> Generator[Item, None, None]:
@@ -91,16 +91,15 @@ class _Session:
             self.stream.miss(line)
             return
         self.stream.see(event.at, is_damaged=event.is_damaged)
-        is_copy = self._copied.covers(event.row_id)
-        if context := working_context(event):
-            self._cwd = as_text(context.get("cwd")) or self._cwd
+        if event.type in NOISE:
             self.stream.know()
+        elif event.type in SPOKEN:
+            yield from self._spoken(event, is_copy=self._copied.covers(event.row_id))
         elif event.type in UNWANTED:
             self.stream.know(UNWANTED[event.type])
-        elif event.type in SPOKEN:
-            yield from self._spoken(event, is_copy=is_copy)
-        elif event.type in NOISE:
+        elif event.type in CONTEXTUAL:
             self.stream.know()
+            self._cwd = as_text(working_context(event).get("cwd")) or self._cwd
         else:
             self.stream.reading.unknown[event.type] += 1
 

@@ -3,22 +3,21 @@
 Sources: sessions of 1.0.102, and the event schema that the Copilot SDK publishes (session-events.schema.json).
 """
 
-from dataclasses import dataclass
-
 import msgspec
 from msgspec import Raw
 
 from memoryd.sources.decoding import decode_line
-from memoryd.sources.identity import parse_instant
+from memoryd.sources.identity import instant_of, parse_instant
 from memoryd.sources.jsonl import Line
-from memoryd.sources.rawjson import as_fields, as_text
+from memoryd.sources.rawjson import UNREADABLE, as_fields, as_text
 
 AGENT = "copilot"
 START, RESUME, CONTEXT_CHANGED = "session.start", "session.resume", "session.context_changed"
 USER, ASSISTANT = "user.message", "assistant.message"
 TOOL_START, TOOL_COMPLETE = "tool.execution_start", "tool.execution_complete"
+SPOKEN = frozenset({USER, ASSISTANT, TOOL_START, TOOL_COMPLETE})
+CONTEXTUAL = frozenset({START, RESUME, CONTEXT_CHANGED})
 REWIND = "session.snapshot_rewind"
-SESSION_PREFIX = "session."
 
 # known, and no evidence: the reason under which they are counted
 UNWANTED = {
@@ -33,8 +32,7 @@ UNWANTED = {
 }
 # known, and nothing in them was said or done
 NOISE = frozenset({
-    START, RESUME, CONTEXT_CHANGED, "abort", "model.call_failure",
-    "model.call_finished", "pending_messages.modified", "tool_search.activated",
+    "abort", "model.call_failure", "model.call_finished", "pending_messages.modified", "tool_search.activated",
     *(f"session.{name}" for name in (
         "error", "idle", "info", "warning", "title_changed", "model_change", "mode_changed", "mode_notice_delivered",
         "plan_changed", "todos_changed", "workspace_file_changed", "truncation", "shutdown", "usage_info",
@@ -61,8 +59,7 @@ NOISE = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One event: its type, its data as written, its own id, when it was written, and which line it is.
 
     `of_sub_agent`: it happened in an agent that this session had started.
@@ -79,7 +76,17 @@ class Event:
     @property
     def row_id(self) -> str | None:
         """The id by which copies are known; a fork has events of its own about itself."""
-        return None if self.type.startswith(SESSION_PREFIX) else self.event_id
+        return self.event_id if self.type in SPOKEN else None
+
+
+class _Usual(msgspec.Struct, gc=False):
+    """The envelope as every version writes it; it spares most lines a second look at each member."""
+
+    type: str
+    data: Raw
+    timestamp: str
+    id: str | None = None
+    agentId: str | None = None  # noqa: N815 - as the format spells it
 
 
 class _Envelope(msgspec.Struct):
@@ -90,11 +97,20 @@ class _Envelope(msgspec.Struct):
     agentId: Raw = Raw()  # noqa: N815 - as the format spells it
 
 
+_usual = msgspec.json.Decoder(_Usual)
 _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def decode_event(line: Line) -> Event | None:
     """Decode a line; None when it is blank, over the cap, or no JSON object even for a lenient decoder."""
+    if line.data:
+        try:
+            usual = _usual.decode(line.data)
+        except UNREADABLE:
+            pass  # no JSON, or an envelope with something else in it
+        else:
+            at = instant_of(usual.timestamp)
+            return Event(usual.type, usual.data, usual.id, at, line.index, bool(usual.agentId), is_damaged=False)
     decoded = decode_line(line, _envelope, _is_whole)
     if decoded.value is None:
         return None

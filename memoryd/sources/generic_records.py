@@ -39,8 +39,7 @@ KINDS = {kind.value: kind for kind in (SessionKind.INTERACTIVE, SessionKind.NONI
 MILLISECONDS_FROM = 1e11  # as seconds this is the year 5138
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, gc=False):
     """One row: its type (empty when nobody knows it), its members as written, its id, its time and its line.
 
     `name` is what it calls itself, for the count of unknown rows.

@@ -35,8 +35,11 @@ def uuid_time(text: str | None) -> float | None:
 def parse_instant(raw: Raw | None) -> float | None:
     """Return epoch seconds of an ISO 8601 text; a text without an offset is UTC."""
     text = as_text(raw)
-    if text is None:
-        return None
+    return None if text is None else instant_of(text)
+
+
+def instant_of(text: str) -> float | None:
+    """Return epoch seconds of an ISO 8601 text that is decoded already; a text without an offset is UTC."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

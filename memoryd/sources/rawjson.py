@@ -50,11 +50,17 @@ def as_text(raw: Raw | None) -> str | None:
 
     Bytes that are no UTF-8 become U+FFFD, lone surrogates `?`.
     """
-    if not raw or not is_text(raw):
+    if not raw:
         return None
-    if len(raw) > MAX_TEXT_BYTES:
-        return _cut_text(bytes(memoryview(raw)[:MAX_TEXT_BYTES]))
-    return _whole_text(raw)
+    is_short = len(raw) <= MAX_TEXT_BYTES
+    if is_short:
+        try:
+            return _text.decode(raw)  # what nearly every value that is asked for is
+        except UNREADABLE:
+            pass
+    if not is_text(raw):
+        return None
+    return _whole_text(raw) if is_short else _cut_text(bytes(memoryview(raw)[:MAX_TEXT_BYTES]))
 
 
 def as_int(raw: Raw | None) -> int | None:
