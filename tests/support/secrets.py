@@ -141,3 +141,10 @@ def leaks(secret: str, text: str) -> bool:
     told = secret.partition("\n-----END")[0]
     secret_part = told[len(told) // 3 :]
     return any(secret_part[at : at + 8] in text for at in range(max(1, len(secret_part) - 7)))
+
+
+def secret_parts(secret: str) -> list[str]:
+    """Pieces of 12 characters from what makes the secret secret, of which one is in any 18 that stay."""
+    told = secret.partition("\n-----END")[0]
+    lines = told[len(told) // 3 :].split("\n")
+    return [line[at : at + 12] for line in lines for at in range(0, max(1, len(line) - 11), 6) if len(line) >= 8]
