@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from memoryd.config import Settings
@@ -54,6 +54,8 @@ def find_relatives(reader: SessionReader, rows: Sequence[SessionRow]) -> Relativ
 class Loaded:
     """A session read for extraction: its evidence, what of the file that covers, and what the file said besides.
 
+    `unknown` counts the records of types that nobody knows.
+
     `timed` False: the format has no times, and `covered.updated_at` is the file's.
     """
 
@@ -64,6 +66,7 @@ class Loaded:
     memory_mode: MemoryMode | None
     bad_lines: int
     dropped: Counter[str]
+    unknown: Counter[str] = field(default_factory=Counter)
 
 
 def load(
@@ -100,6 +103,7 @@ def load(
             memory_mode=reading.memory_mode,
             bad_lines=reading.bad_lines,
             dropped=Counter(reading.dropped),
+            unknown=Counter(reading.unknown),
         )
 
 

@@ -1,3 +1,7 @@
+import json
+import re
+import shutil
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -5,13 +9,41 @@ from typing import Any
 import pytest
 
 from memoryd.clock import SystemClock
+from memoryd.control.wording import DROPPED
+from memoryd.errors import SourceError
 from memoryd.ledger import jobs, sessions
 from memoryd.ledger.sessions import SessionRow, Sighting, UserMode
+from memoryd.pipeline.sanitise import Reason
 from memoryd.sources.codex import CodexReader
+from memoryd.sources.readers import READERS
 from tests.control.conftest import THREAD, Shell
 from tests.ledger.factories import OTHER, a_sighting, claim
 
 SECRET = "sk-proj-" + "a1B2" * 12
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+
+def plainly(shell: Shell, *words: str) -> str:
+    """What `explain` prints, with the places and times of this very run replaced."""
+    said = shell("explain", *words)
+    assert (said.code, said.err) == (0, "")
+    text = said.out.replace(str(shell.folder), "~")
+    text = re.sub(r"rollout-[-T0-9]{19}-", "rollout-", re.sub(r"/\d{4}/\d\d/\d\d/", "/DAY/", text))
+    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", text)
+
+
+def recordings(shell: Shell, agent: str, recording: str) -> Path:
+    """Let memoryd read a recording of an agent instead of Codex sessions; return the agent's home."""
+    home = shell.folder / agent
+    shutil.copytree(FIXTURES / agent / recording, home)
+    home = next((home / name for name in (".claude", ".gemini", ".qwen", ".copilot") if (home / name).exists()), home)
+    age_days = (SystemClock().now() - 1_795_970_000) / 86_400
+    shell.home.config_file.write_text(
+        f'[sources]\nagents = ["{agent}"]\nroots = {{ {agent} = ["{home}"] }}\n'
+        f'[discover]\nmin_idle = "0s"\nmax_age = "{int(age_days) + 2}d"\n'
+        f'[consolidate]\nmax_unused = "{int(age_days) + 2}d"\n'
+    )
+    return home
 
 
 def test_an_eligible_session_is_explained_before_any_sync_and_nothing_is_written(shell: Shell) -> None:
@@ -43,47 +75,12 @@ def test_the_input_is_shown_as_it_would_be_sent(shell: Shell) -> None:
     assert SECRET not in shown
 
 
-@pytest.mark.parametrize(
-    ("session", "reason"),
-    [
-        ({"source": "exec"}, "noninteractive"),
-        ({"memory_mode": "disabled"}, "memory_disabled"),
-        ({"idle_hours": 1}, "too_fresh"),
-        ({"idle_hours": 24 * 11}, "too_old"),
-    ],
-)
-def test_the_exact_rule_that_leaves_a_session_out_is_named(
-    shell: Shell, session: dict[str, object], reason: str
-) -> None:
-    path = shell.record("Use tabs", **session)  # type: ignore[arg-type]  # by name
-    told = shell("explain", str(path), "--json").json
-    assert (told["eligible"], told["reason"]) == (False, reason)
-    assert told["rule"]
-    assert (told["eligible_at"] is not None) == (reason == "too_fresh")
-    lines = shell("explain", str(path)).out
-    assert f"not extracted: {reason}" in lines
-    assert ("eligible from" in lines) == (reason == "too_fresh")
-
-
 def test_history_waits_for_consent_where_a_model_would_be_asked(shell: Shell) -> None:
     shell.configure(
         '[providers.here]\nkind = "openai-chat"\nbase_url = "http://127.0.0.1:9/v1"\n[extract]\nmodel = "m"\n'
     )
     shell.record()
     assert shell("explain", THREAD, "--json").json["reason"] == "consent"
-
-
-def test_what_came_of_a_session_is_told(shell: Shell) -> None:
-    path = shell.record("Use tabs", "Always use tabs in the Makefile.")
-    with path.open("a") as file:
-        file.write("{broken\n")
-    shell("sync", "--now")
-    told = shell("explain", THREAD).out
-    assert "verdict   not extracted: covered" in told
-    assert "job       done" in told
-    assert "there is one" in told
-    assert "skipped   1 unreadable lines" in told
-    assert "(branch main)" in told
 
 
 def test_what_the_person_decided_comes_first(shell: Shell) -> None:
@@ -94,16 +91,6 @@ def test_what_the_person_decided_comes_first(shell: Shell) -> None:
     shell.write(sessions.set_excluded, THREAD, sessions.FORGOTTEN)
     assert shell("explain", THREAD, "--json").json["reason"] == "forgotten"
     shell.write(jobs.retry, kind="memory_stage1", job_key="x", now=0, max_attempts=1)
-
-
-def test_what_is_no_session_is_one_line(shell: Shell, tmp_path: Path) -> None:
-    odd = tmp_path / "odd.jsonl"
-    odd.write_text("{broken\n")
-    for wanted in ("ffffffff", str(odd)):
-        said = shell("explain", wanted)
-        assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), said
-    shell.home.config_file.write_text("")
-    assert "none is configured" in shell("explain", "ffffffff").err
 
 
 def test_what_keeps_an_eligible_session_s_job_is_told(shell: Shell) -> None:
@@ -130,25 +117,6 @@ def test_what_keeps_an_eligible_session_s_job_is_told(shell: Shell) -> None:
         assert told["rule"]
 
 
-def test_the_other_files_of_a_session_and_its_relatives_are_told(shell: Shell) -> None:
-    """One UUID in two agents is one session."""
-    path = shell.record()
-    shell("sync", "--now")
-    row = shell.write(sessions.get_exact, THREAD)
-    assert row is not None
-    older = {"path": "/gone/older.jsonl", "thread_id": OTHER, "parent_id": None, "started_at": 5}
-    shell.write(sessions.upsert, a_sighting(**(vars_of(row) | older | {"lineage": "row-1"})), 0)
-    shell.write(sessions.upsert, a_sighting(**(vars_of(row) | {"lineage": "row-1"})), 0)
-    twin = {"agent": "claude", "path": "/claude/twin.jsonl", "updated_at": 1}
-    shell.write(sessions.upsert, a_sighting(**(vars_of(row) | twin)), 0)
-
-    told = shell("explain", str(path))
-    assert "also at   /claude/twin.jsonl (claude): one id is one session, read from the file above" in told.out
-    assert f"shares    what {OTHER} holds too: this session's now: its file is gone" in told.out
-    shell.write(sessions.set_user_mode, OTHER, UserMode.DISABLED)
-    assert "holds too: nobody's, up to" in shell("explain", str(path)).out
-
-
 def vars_of(row: SessionRow) -> dict[str, Any]:
     return {field.name: getattr(row, field.name) for field in fields(Sighting) if hasattr(row, field.name)}
 
@@ -159,3 +127,248 @@ def test_a_session_without_a_persons_word_says_so(shell: Shell) -> None:
     told = shell("explain", str(path), "--json").json
     assert told["reason"] == "no_human_message"
     assert shell("status", "--json").json["excluded"] == {"no_human_message": 1}
+
+
+def test_a_session_is_told_to_somebody_who_has_never_seen_the_code(shell: Shell) -> None:
+    shell.record("Use tabs; <private>hush</private>", f"my key is {SECRET}")
+    assert (
+        plainly(shell, THREAD)
+        == f"""\
+codex session {THREAD}
+  file         ~/codex/sessions/DAY/rollout-{THREAD}.jsonl
+  project      /home/dev/shop (branch main)
+  driven by    a person
+  recorded     TIME to TIME, 7 h ago; 1,419 bytes
+  verdict      to be remembered: it is extracted by the next pass
+What a model would get to read: 4 items, 282 bytes of at most 450,000
+       2       human user
+       2       assistant final
+What is left out:
+       1       passages in <private>
+Secrets that are replaced before anything is sent or stored:
+       1       openai
+What came of it:
+  job          none yet
+  memory       none
+"""
+    )
+
+
+def test_what_came_of_a_session_is_told(shell: Shell) -> None:
+    path = shell.record("Use tabs", "Always use tabs in the Makefile.")
+    with path.open("a") as file:
+        file.write("{broken\n")
+    shell("sync", "--now")
+    assert (
+        plainly(shell, THREAD)
+        == f"""\
+codex session {THREAD}
+  file         ~/codex/sessions/DAY/rollout-{THREAD}.jsonl
+  project      /home/dev/shop (branch main)
+  driven by    a person
+  recorded     TIME to TIME, 7 h ago; 1,368 bytes
+  verdict      not extracted (covered): nothing was recorded since it was extracted
+What a model would get to read: 4 items, 278 bytes of at most 450,000
+       2       human user
+       2       assistant final
+What is left out:
+       1       unreadable lines
+What came of it:
+  job          done
+  attempt      TIME, done
+  spent        0 requests, 0 tokens
+  memory       written TIME, in the memory folder since TIME
+"""
+    )
+    told = shell("explain", THREAD, "--json").json
+    assert told["memory"]["summary_file"].startswith("rollout_summaries/")
+    assert told["spent"] == {"requests": 0, "tokens_in": 0, "tokens_out": 0, "tokens_cached": 0, "cost": 0}
+
+
+@pytest.mark.parametrize(
+    ("session", "verdict"),
+    [
+        ({"source": "exec"}, "noninteractive"),
+        ({"memory_mode": "disabled"}, "memory_disabled"),
+        ({"idle_hours": 1}, "too_fresh"),
+        ({"idle_hours": 24 * 11}, "too_old"),
+    ],
+)
+def test_the_exact_rule_that_leaves_a_session_out_is_named(shell: Shell, session: dict[str, Any], verdict: str) -> None:
+    path = shell.record("Use tabs", **session)
+    told = shell("explain", str(path), "--json").json
+    assert (told["eligible"], told["reason"]) == (False, verdict)
+    assert (told["eligible_at"] is not None) == (verdict == "too_fresh")
+    lines = plainly(shell, str(path))
+    assert f"  verdict      not extracted ({verdict}): {told['rule']}\n" in lines
+    assert ("from TIME on, if nothing is added to it" in lines) == (verdict == "too_fresh")
+    assert "       1       human user\n" in lines
+
+
+def test_the_keys_of_the_json_stay(shell: Shell, tmp_path: Path) -> None:
+    path = shell.record()
+    told = shell("explain", THREAD, "--json").json
+    assert list(told) == [
+        "thread_id", "agent", "path", "kind", "cwd", "git_branch", "parent_id", "copies", "relatives", "memory_mode",
+        "chosen_mode", "started_at", "last_record_at", "record_bytes", "problem", "eligible", "reason", "rule",
+        "eligible_at", "evidence", "input", "job", "attempts", "spent", "remembered", "memory",
+    ]  # fmt: skip
+    shell("sync", "--now")
+    assert list(shell("explain", THREAD, "--json").json) == list(told)
+    path.write_bytes(b"\0" * 100)
+    broken = shell("explain", THREAD, "--json").json
+    assert list(broken) == list(told)
+    assert (broken["reason"], broken["evidence"], broken["input"]) == ("unreadable", None, None)
+    assert broken["memory"] is not None
+
+
+def test_a_file_that_cannot_be_read_is_explained_and_not_an_error(shell: Shell, tmp_path: Path) -> None:
+    path = shell.record()
+    path.write_text("{broken\n")
+    place = f"~/codex/sessions/DAY/rollout-{THREAD}.jsonl"
+    problem = f"cannot tell which session {place} is: none of its first 64 lines is a session_meta"
+    assert (
+        plainly(shell, str(path))
+        == f"""\
+a file that is no session
+  file         ~/codex/sessions/DAY/rollout-{THREAD}.jsonl
+  verdict      not extracted (unreadable): the file cannot be read as a session
+  problem      {problem}
+What came of it:
+  job          none yet
+  memory       none
+"""
+    )
+    odd = tmp_path / "odd.jsonl"
+    odd.write_text("{broken\n")
+    assert "verdict      not extracted (unreadable)" in plainly(shell, str(odd))
+    refused = shell("explain", str(odd), "--show-input")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+
+
+def test_records_of_types_that_nobody_knows_are_named(shell: Shell) -> None:
+    path = shell.record(extra=[{"type": "hologram", "payload": {}}])
+    assert "       1       records of the unknown type hologram\n" in plainly(shell, str(path))
+
+
+def test_what_is_nowhere_is_one_line(shell: Shell) -> None:
+    said = shell("explain", "ffffffff")
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    shell.home.config_file.write_text("")
+    assert "none is configured" in shell("explain", "ffffffff").err
+
+
+def test_a_beginning_that_fits_several_sessions_names_them(shell: Shell) -> None:
+    for thread_id in (THREAD, OTHER):
+        shell.record(thread_id=thread_id)
+    said = shell("explain", THREAD[:2])
+    assert said.code == 2
+    assert THREAD in said.err
+    assert OTHER in said.err
+
+
+def test_twins_copies_and_the_same_id_of_another_agent_are_named(shell: Shell) -> None:
+    """One UUID in two agents is one session."""
+    path = shell.record()
+    twin = shell.record(compressed=True)
+    archived = shell.record(archived=True)
+    claude = shell.folder / "claude" / "projects" / "-home-dev-shop" / f"{THREAD}.jsonl"
+    claude.parent.mkdir(parents=True)
+    row = {"type": "user", "uuid": "u1", "sessionId": THREAD, "cwd": "/x", "timestamp": "2026-11-29T10:00:00Z"}
+    claude.write_text(json.dumps(row | {"message": {"role": "user", "content": "Use tabs"}}) + "\n")
+    shell.home.config_file.write_text(
+        f'[sources]\nagents = ["codex", "claude"]\n'
+        f'roots = {{ codex = ["{shell.codex}"], claude = ["{shell.folder / "claude"}"] }}\n'
+    )
+    before = shell("explain", str(path), "--json").json["copies"]
+    assert {(copy["path"], copy["agent"]) for copy in before} == {
+        (str(twin), "codex"),
+        (str(archived), "codex"),
+        (str(claude), "claude"),
+    }
+    told = plainly(shell, str(path))
+    assert f"  same session ~/codex/sessions/DAY/rollout-{THREAD}.jsonl.zst: compressed copy, not read again\n" in told
+    assert f"  same session ~/codex/archived_sessions/rollout-{THREAD}.jsonl: archived copy, not read again\n" in told
+    assert "claude has the same id; one id is one session, read from the file above\n" in told
+
+
+def test_relatives_that_the_ledger_knows_are_told_with_whose_the_rows_are(shell: Shell) -> None:
+    path = shell.record()
+    shell("sync", "--now")
+    row = shell.write(sessions.get_exact, THREAD)
+    assert row is not None
+    older = {"path": "/gone/older.jsonl", "thread_id": OTHER, "parent_id": None, "started_at": 5}
+    shell.write(sessions.upsert, a_sighting(**(vars_of(row) | older | {"lineage": "row-1"})), 0)
+    shell.write(sessions.upsert, a_sighting(**(vars_of(row) | {"lineage": "row-1"})), 0)
+    told = plainly(shell, str(path))
+    gone = "which is older and whose file is gone: they are taken from here"
+    assert f"  shares       rows with {OTHER}, {gone}\n" in told
+    shell.write(sessions.set_user_mode, OTHER, UserMode.DISABLED)
+    left_out = "which was left out and is gone: nothing is taken of what was said up to TIME"
+    assert f"  shares       rows with {OTHER}, {left_out}\n" in plainly(shell, str(path))
+
+
+CLAUDE_FORK, CLAUDE_OLDER = "c66d04d7-4e4a-4d96-af8b-616e9addb1d0", "b5c19b29-9cfe-4997-bb0c-8cefb2bff10c"
+
+
+def test_a_fork_is_compared_with_its_neighbours_before_any_sync(shell: Shell) -> None:
+    recordings(shell, "claude", "2.0.76")
+    told = plainly(shell, CLAUDE_FORK[:8])
+    assert f"  comes from   session {CLAUDE_OLDER}\n" in told
+    assert f"  shares       rows with {CLAUDE_OLDER}, which is older: they are taken from there\n" in told
+    assert "       1       human user\n" in told
+    assert "      23       rows that an older session holds too, whose they are\n" in told
+    older = plainly(shell, CLAUDE_OLDER)
+    assert f"  shares       rows with {CLAUDE_FORK}, which is younger: they are taken from here\n" in older
+    assert "       3       human user\n" in older
+
+
+@pytest.mark.parametrize("name", ["ses_dd7b5c627ffe0khbVl6WS3x44c", "opencode:ses_dd7b5c62"])
+def test_a_session_in_a_store_is_found_by_its_own_id(shell: Shell, name: str) -> None:
+    recordings(shell, "opencode", "1.0.185")
+    told = shell("explain", name, "--json").json
+    assert (told["thread_id"], told["eligible"]) == ("opencode:ses_dd7b5c627ffe0khbVl6WS3x44c", True)
+
+
+def test_a_session_in_a_database_is_found_by_its_path(shell: Shell) -> None:
+    home = recordings(shell, "opencode", "1.2.27")
+    store = next(home.rglob("opencode.db"))
+    told = plainly(shell, f"{store}#ses_dd7b7a4a9fferqobNQtJfgrhXn")
+    assert told.startswith("opencode session opencode:ses_dd7b7a4a9fferqobNQtJfgrhXn\n")
+    assert "; 60 rows\n" in told
+    older = "which is older and left out: they are taken from neither"
+    assert f"  shares       rows with opencode:ses_dd7b868ccffetrbqss98DqnPix, {older}\n" in told
+
+
+@pytest.mark.parametrize(
+    ("agent", "recording", "thread"),
+    [
+        ("gemini", "0.61.0", "1f8f1ecd-3e8c-4988-94e7-a0436899db7a"),
+        ("gemini", "0.36.0", "2d247c28"),
+        ("qwen", "0.24.4", "23d11345"),
+        ("copilot", "1.0.102", "167864a3-8f78"),
+    ],
+)
+def test_every_agent_s_sessions_are_explained(shell: Shell, agent: str, recording: str, thread: str) -> None:
+    recordings(shell, agent, recording)
+    told = plainly(shell, thread)
+    assert told.startswith(f"{agent} session {thread}")
+    assert "  verdict      to be remembered: it is extracted by the next pass\n" in told
+
+
+def test_a_path_is_explained_without_any_configuration(shell: Shell) -> None:
+    shell.home.config_file.write_text("")
+    (path,) = (FIXTURES / "qwen").rglob("chats/*.jsonl")
+    assert shell("explain", str(path), "--json").json["agent"] == "qwen"
+
+
+def test_whatever_a_reader_leaves_out_has_a_meaning() -> None:
+    seen: set[str] = {reason.value for reason in Reason}
+    for agent, reader in READERS.items():
+        below = FIXTURES / agent
+        for home in (below, *(path for path in below.rglob("*") if path.is_dir())):
+            for file in reader.find([home]):
+                with suppress(SourceError), reader.read(file) as reading:
+                    list(reading)
+                    seen.update(reading.dropped)
+    assert seen - set(DROPPED) == set()

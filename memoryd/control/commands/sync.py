@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
-from memoryd.control.commands.explain import MEANING_OF_WAIT
 from memoryd.control.console import moment, plural, print_json, progress_reporter, start_logging
+from memoryd.control.wording import MEANING_OF_WAIT
 from memoryd.daemon import control_socket, house
 from memoryd.daemon.house import daemon_holds, open_house
 from memoryd.daemon.passes import Progress, Step, as_json, run_pass

@@ -1,0 +1,85 @@
+"""What the rules and reasons of the program mean, in words for somebody who has never seen the code."""
+
+from collections.abc import Mapping
+
+from memoryd.pipeline.eligibility import MEANING
+
+MEANING_OF_WAIT: Mapping[str, str] = {
+    "debounce": "more sessions may follow soon, and one run serves them all (consolidate.debounce)",
+    "min_interval": "the last consolidation was less than consolidate.min_interval ago",
+    "backoff": "the last try failed, and the next one waits",
+    "crash": "it ended without a word several times",
+    "rate_limited": "the provider's limit is reached",
+    "provider_overloaded": "the provider is overloaded",
+    "provider_unreachable": "the provider cannot be reached: no network, or it is down",
+    "misconfigured": "a setting stopped working while it ran: see the job's error",
+    "key_refused": "the provider refuses the key: check api_key_env or api_key_file",
+    "model_unknown": "the provider does not know the model: check extract.model, consolidate.model and base_url",
+    "budget": "today's cap is spent (limits)",
+    "disk_full": "the disk is full or read-only",
+    "git_missing": "there is no git program",
+    "abandoned": "a memoryd that was killed held it; it is taken over when the lease runs out (ledger.lease)",
+}
+
+RULES: Mapping[str, str] = {
+    "covered": "nothing was recorded since it was extracted",
+    "running": "it is being extracted now",
+    "out_of_attempts": "every try failed; `memoryd jobs show` has the history, `memoryd jobs retry` tries again",
+}
+
+DROPPED: Mapping[str, str] = {
+    # by the reader: what the format says is no evidence
+    "developer": "instructions of the program to the model",
+    "agents_md": "the project's own instructions (AGENTS.md, CLAUDE.md): they are a file already",
+    "skill": "text of a skill, which is a file already",
+    "memories": "memory that the agent itself put in",
+    "compaction": "summaries by which the agent shortened the session; what they sum up was read itself",
+    "image": "images",
+    "audio": "sound",
+    "reasoning": "the model's thoughts, which are not kept",
+    "additional_tools": "lists of tools",
+    "ghost_snapshot": "snapshots of the files",
+    "rolled_back": "turns that were taken back",
+    "copied": "rows that an older session holds too, whose they are",
+    "harness": "words of the program, not of the person",
+    "reminder": "reminders that the program slips in",
+    "notice": "notices of the program",
+    "notification": "notices of the program",
+    "synthetic": "text that the program wrote in the person's name",
+    "expansion": "files and commands that the program pasted into what was typed",
+    "side_chain": "what sub-agents said among themselves",
+    "context": "surroundings that the program describes to the model",
+    "attachment": "attachments of the program",
+    "command": "commands typed to the program itself, and what it printed",
+    "repeated": "messages that the program wrote down again",
+    "editor_context": "what was open in the editor",
+    "referenced_files": "files that the program pasted after what was typed",
+    "video": "videos",
+    "document": "documents",
+    "memory_run": "what the agent's own memory said",
+    # by memoryd: what must not be learned from
+    "private": "passages in <private>",
+    "memory_block": "memory that memoryd itself had put in",
+    "own_call": "calls of memoryd itself: it does not learn from itself",
+    "own_output": "what calls of memoryd itself answered",
+    "base64": "long base64",
+    "blank": "messages in which nothing was left",
+}
+
+BY_HAND: Mapping[str, str] = {
+    "enabled": "you said that it be remembered",
+    "disabled": "you said that it not be remembered",
+    "no-recall": "you said that it be remembered but not recalled",
+}
+
+
+def rule(verdict: str | None) -> str:
+    """Say what keeps a session from being extracted now; None: nothing does."""
+    if verdict is None:
+        return "it is extracted by the next pass"
+    return RULES.get(verdict) or MEANING.get(verdict) or MEANING_OF_WAIT.get(verdict, verdict)
+
+
+def dropped(reason: str) -> str:
+    """Say what was left out of a session."""
+    return DROPPED.get(reason, reason.replace("_", " "))
