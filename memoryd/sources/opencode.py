@@ -12,6 +12,7 @@ from memoryd.sources.files import is_tellable, listing, locate_file
 from memoryd.sources.identity import canonical_thread_id
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionTail
 from memoryd.sources.opencode_database import (
+    MAX_COPY_BYTES,
     Database,
     DatabaseSession,
     PrivateCopies,
@@ -47,15 +48,15 @@ class OpenCodeReader:
 
     A database's session has the path `<database>#<session id>`, as size its number of rows and as mtime its time of
     change. A store is opened only when its files have changed, and then only what has changed is counted. The session
-    that stands in a database and in a tree is the database's.
+    that stands in a database and in a tree is the database's. `max_copy_bytes`: see opencode_database.
     """
 
     name = AGENT
 
-    def __init__(self) -> None:
+    def __init__(self, max_copy_bytes: int = MAX_COPY_BYTES) -> None:
         self._listings: dict[Path, _Listing] = {}
         self._tree = Tree()
-        self._copies = PrivateCopies()
+        self._copies = PrivateCopies(max_copy_bytes)
         self._lock = threading.Lock()
 
     def find(self, homes: Sequence[Path]) -> Iterator[SessionFile]:

@@ -47,11 +47,14 @@ ORDER BY time_created, id
 LIMIT :page;
 
 -- name: list_parts
--- One page of a message; what is too big (a file as base64) stays where it is, and `cut_part` asks for its edges.
-SELECT id, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
-FROM part
-WHERE message_id = :message_id AND id > :after_id
-ORDER BY id
+-- One page from a part of a message on, across messages: a message has three parts or so. What is too big (a file as
+-- base64) stays where it is, and `cut_part` asks for its edges.
+SELECT message.id, part.id, CASE WHEN length(CAST(part.data AS BLOB)) <= :most_bytes THEN part.data END
+FROM message CROSS JOIN part ON part.message_id = message.id
+WHERE message.session_id = :session_id
+  AND (message.time_created, message.id) >= (:from_time, :from_id)
+  AND (message.id > :from_id OR message.time_created > :from_time OR part.id > :after_part)
+ORDER BY message.time_created, message.id, part.id
 LIMIT :page;
 
 -- name: cut_part

@@ -21,6 +21,7 @@ import stat
 import tempfile
 import threading
 import weakref
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,9 +37,10 @@ from memoryd.sources.opencode_records import Message, Part, SessionFacts, parse_
 
 MAX_COPY_BYTES = 256 * 1024 * 1024
 MAX_MESSAGE_BYTES = 64 * 1024  # beyond: the diffs of a turn
-MAX_PART_BYTES = 1024 * 1024
-MESSAGES_PER_PAGE, PARTS_PER_PAGE = 32, 16
-BUSY_SECONDS = 2.0  # only a writer that holds the database exclusively makes a reader wait
+MAX_PART_BYTES = 128 * 1024  # beyond: cut in the store
+MAX_CUT_CHARACTERS = 1024 * 1024
+MESSAGES_PER_PAGE, PARTS_PER_PAGE = 128, 64
+BUSY_SECONDS = 1.0  # only a writer that holds the database exclusively makes a reader wait
 READ_TRIES = 3
 
 _NAME = re.compile(r"^-- name: ([a-z_]+)\n", re.MULTILINE)
@@ -49,7 +51,7 @@ Row = tuple[object, ...]
 class StoreState:
     """What the file system says of a store: size, mtime_ns and inode of the database, its -wal and its -journal.
 
-    Equal states mean equal contents. `has_index`: there is a -shm file; it comes and goes without a change of content.
+    Equal states mean equal contents. The -shm file is left out: it comes and goes without a change of content.
     """
 
     database: tuple[int, int, int]
@@ -65,12 +67,7 @@ class StoreState:
 def look_at_store(path: Path) -> StoreState:
     """Look at a store's files without opening any. Raises SessionVanished, SessionUnreadable for no regular file."""
     with _translated(path, "look at"):
-        real = path.resolve()
-        facts = real.stat()
-    if not stat.S_ISREG(facts.st_mode):
-        raise SessionUnreadable(f"cannot read {path}: it is not a regular file")
-    database = (facts.st_size, facts.st_mtime_ns, facts.st_ino)
-    return StoreState(database, _facts(real, "-wal"), _facts(real, "-journal"))
+        return _state_of(os.path.realpath(path), path)
 
 
 class Database:
@@ -91,8 +88,10 @@ class Database:
         for _ in range(READ_TRIES - 1):
             try:
                 found = self._connected().execute(STATEMENTS[name], dict(parameters or {})).fetchall()
-            except (sqlite3.Error, OverflowError):
+            except sqlite3.Error as error:
                 self.close()
+                if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                    break  # it has been waited for
                 continue
             if self._takes_locks or look_at_store(self.path) == self._state:
                 return found
@@ -125,15 +124,19 @@ class Database:
         self._takes_locks = state.wal is not None and _facts(real, "-shm") is not None
         if self._takes_locks:
             return _connect(real, "mode=ro&readonly_shm=1")
-        if state.wal_bytes and state.database[0] + state.wal_bytes <= MAX_COPY_BYTES:
+        if state.wal_bytes and state.database[0] + state.wal_bytes <= self._copies.max_bytes:
             return _connect(self._copies.copy_of(real, state), "mode=ro")
         return _connect(real, "mode=ro&immutable=1")
 
 
 class PrivateCopies:
-    """Copies of stores whose -wal nobody can read in place: one per store, made anew when the store has changed."""
+    """Copies of stores whose -wal nobody can read in place: one per store, made anew when the store has changed.
 
-    def __init__(self) -> None:
+    They go with this object, or with the process. A store of more than `max_bytes` is not copied.
+    """
+
+    def __init__(self, max_bytes: int = MAX_COPY_BYTES) -> None:
+        self.max_bytes = max_bytes
         self._folder: Path | None = None
         self._copies: dict[Path, tuple[StoreState, Path]] = {}
         self._lock = threading.Lock()
@@ -162,6 +165,7 @@ class DatabaseSession:
     def __init__(self, database: Database, session_id: str) -> None:
         self._database = database
         self._session_id = session_id
+        self._ahead: deque[tuple[str, Part]] = deque()
 
     def facts(self) -> SessionFacts:
         """Return the session's row as it is now."""
@@ -199,26 +203,46 @@ class DatabaseSession:
             for message_id, created, data in page:
                 identity = text_of(message_id) or ""
                 after = (created, identity)
-                yield parse_message(identity, _bytes(data), created if isinstance(created, int) else None)
+                yield parse_message(identity, _bytes(data), created)
             if len(page) < MESSAGES_PER_PAGE:
                 return
 
-    def parts(self, message_id: str) -> Iterator[Part]:
+    def parts(self, message: Message) -> Iterator[Part]:
         """Yield a message's parts in the order of their ids; the texts of a big one are cut where they lie."""
+        own = message.message_id
+        ahead = self._ahead
+        while ahead and ahead[0][0] != own:
+            ahead.popleft()  # nobody asked for these, or they were left halfway
         after = ""
         while True:
-            page = self._database.rows(
-                "list_parts",
-                {"message_id": message_id, "after_id": after, "most_bytes": MAX_PART_BYTES, "page": PARTS_PER_PAGE},
-            )
-            for part_id, data in page:
-                after = text_of(part_id) or ""
-                yield Part(after, _bytes(data) if data is not None else self._cut(after))
-            if len(page) < PARTS_PER_PAGE:
+            is_last = False
+            if not ahead:
+                is_last = self._look_ahead(message, after)
+            while ahead and ahead[0][0] == own:
+                part = ahead.popleft()[1]
+                after = part.part_id
+                yield part if part.data is not None else Part(after, self._cut(after))
+            if ahead or is_last:
                 return
 
+    def _look_ahead(self, message: Message, after: str) -> bool:
+        """Fetch the next page from a message's part on; tell whether it is the last one."""
+        page = self._database.rows(
+            "list_parts",
+            {
+                "session_id": self._session_id,
+                "from_time": message.stored_at,
+                "from_id": message.message_id,
+                "after_part": after,
+                "most_bytes": MAX_PART_BYTES,
+                "page": PARTS_PER_PAGE,
+            },
+        )
+        self._ahead.extend((text_of(of) or "", Part(text_of(name) or "", _bytes(data))) for of, name, data in page)
+        return len(page) < PARTS_PER_PAGE
+
     def _cut(self, part_id: str) -> bytes | None:
-        rows = self._database.rows("cut_part", {"part_id": part_id, "most_characters": MAX_PART_BYTES})
+        rows = self._database.rows("cut_part", {"part_id": part_id, "most_characters": MAX_CUT_CHARACTERS})
         return _bytes(rows[0][0]) if rows else None
 
 
@@ -247,7 +271,15 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     return connection
 
 
-def _facts(real: Path, suffix: str) -> tuple[int, int, int] | None:
+def _state_of(real: str, path: Path) -> StoreState:
+    facts = os.stat(real)  # noqa: PTH116 - asked twice for every page
+    if not stat.S_ISREG(facts.st_mode):
+        raise SessionUnreadable(f"cannot read {path}: it is not a regular file")
+    database = (facts.st_size, facts.st_mtime_ns, facts.st_ino)
+    return StoreState(database, _facts(real, "-wal"), _facts(real, "-journal"))
+
+
+def _facts(real: str | Path, suffix: str) -> tuple[int, int, int] | None:
     try:
         facts = os.stat(f"{real}{suffix}")  # noqa: PTH116 - the name is no path of its own
     except OSError:

@@ -4,11 +4,23 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
 from msgspec import Raw
 
 from memoryd.sources.items import Item, ItemKind
-from memoryd.sources.opencode_records import Message
-from memoryd.sources.rawjson import as_fields, as_int, as_list, as_number, as_text, compact, is_text, is_true
+from memoryd.sources.opencode_records import Message, fields_of
+from memoryd.sources.rawjson import (
+    MAX_TEXT_BYTES,
+    UNREADABLE,
+    as_fields,
+    as_int,
+    as_list,
+    as_number,
+    as_text,
+    compact,
+    is_text,
+    is_true,
+)
 
 SHELL, QUESTION = "bash", "question"
 WEB_TOOLS = frozenset({"webfetch", "websearch", "codesearch"})
@@ -30,6 +42,48 @@ NOISE: dict[str, str | None] = {
 }
 
 
+class PartTimes(msgspec.Struct):
+    """When something began and ended, in milliseconds."""
+
+    start: float | None = None
+    end: float | None = None
+
+
+class ToolMetadata(msgspec.Struct):
+    """What a tool tells besides its output; the rest of it repeats the output, or holds diffs."""
+
+    exit: int | None = None
+    answers: Raw = Raw()
+
+
+class ToolState(msgspec.Struct):
+    """How far a tool has come."""
+
+    input: Raw = Raw()
+    output: str | None = None
+    error: str | None = None
+    metadata: ToolMetadata = msgspec.field(default_factory=ToolMetadata)
+    time: PartTimes = msgspec.field(default_factory=PartTimes)
+    attachments: Raw = Raw()
+
+
+class PartRow(msgspec.Struct):
+    """A part as all known versions write it: what is asked of any of its types, and no data URL."""
+
+    type: str
+    text: str | None = None
+    synthetic: bool = False
+    ignored: bool = False
+    time: PartTimes = msgspec.field(default_factory=PartTimes)
+    mime: str | None = None
+    tool: str | None = None
+    callID: str | None = None  # noqa: N815 - the store's own spelling
+    state: ToolState = msgspec.field(default_factory=ToolState)
+
+
+_part_rows = msgspec.json.Decoder(PartRow)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a part stands: its message, its own ordinal and the directory."""
@@ -44,13 +98,25 @@ class Place:
         return self.message.created_ms / 1000 if self.message.created_ms else None
 
 
-def spoken_text(fields: dict[str, Raw], dropped: Counter[str]) -> str:
+def parse_part(data: bytes | None) -> PartRow | None:
+    """Read a part's JSON, its texts cut where it is very long; None when it is no JSON object."""
+    if data is None:
+        return None
+    try:
+        if len(data) <= MAX_TEXT_BYTES:
+            return _part_rows.decode(data)
+    except UNREADABLE:
+        pass
+    return _mended_row(fields_of(data))
+
+
+def spoken_text(part: PartRow, dropped: Counter[str]) -> str:
     """Return a text part's words, empty when they are the harness's own (counted) or none."""
-    text = as_text(fields.get("text")) or ""
-    if is_true(fields.get("synthetic")) or is_true(fields.get("ignored")):
+    text = part.text or ""
+    if part.synthetic or part.ignored:
         dropped["reminder" if text.lstrip().startswith(REMINDER_OPEN) else "harness"] += 1
         return ""
-    if text.lstrip().startswith(REMINDER_OPEN) and text.rstrip().endswith(REMINDER_CLOSE):
+    if REMINDER_OPEN in text and text.lstrip().startswith(REMINDER_OPEN) and text.rstrip().endswith(REMINDER_CLOSE):
         dropped["reminder"] += 1
         return ""
     return text if text.strip() else ""
@@ -71,48 +137,44 @@ def as_typed(text: str) -> str:
     return argument.replace('\\"', '"') + rest
 
 
-def attachment_reason(fields: dict[str, Raw]) -> str:
-    """Return why a file part is left out; its data URL is never built."""
-    return "image" if (as_text(fields.get("mime")) or "").startswith("image/") else "attachment"
+def attachment_reason(mime: str | None) -> str:
+    """Return why a file is left out; its data URL is never built."""
+    return "image" if (mime or "").startswith("image/") else "attachment"
 
 
-def tool_items(fields: dict[str, Raw], place: Place, dropped: Counter[str]) -> Iterator[Item]:
+def tool_items(part: PartRow, place: Place, dropped: Counter[str]) -> Iterator[Item]:
     """Yield a tool's call, and its output once there is one; the answers to a question are the human speaking."""
-    tool = as_text(fields.get("tool")) or "tool"
-    call_id = as_text(fields.get("callID"))
-    state = as_fields(fields.get("state"))
-    times = as_fields(state.get("time"))
+    tool, state = part.tool or "tool", part.state
     external = is_external(tool)
-    text = _call_text(tool, state.get("input"))
+    began = seconds(state.time.start) or place.at
+    text = _call_text(tool, state.input)
     yield Item(
         ItemKind.TOOL_CALL,
         text,
         place.ordinal,
-        _seconds(times.get("start")) or place.at,
+        began,
         place.cwd,
         tool=tool,
-        call_id=call_id,
+        call_id=part.callID,
         external=external,
     )
-    for file in as_list(state.get("attachments")):
-        dropped[attachment_reason(as_fields(file))] += 1
-    metadata = as_fields(state.get("metadata"))
-    at = _seconds(times.get("end")) or _seconds(times.get("start")) or place.at
-    answer = _answers(state.get("input"), metadata.get("answers")) if tool == QUESTION else ""
+    for file in as_list(state.attachments):
+        dropped[attachment_reason(as_text(as_fields(file).get("mime")))] += 1
+    ended = seconds(state.time.end) or began
+    answer = _answers(state.input, state.metadata.answers) if tool == QUESTION else ""
     if answer:
-        yield Item(ItemKind.HUMAN, answer, place.ordinal, at, place.cwd, tool=tool, call_id=call_id)
+        yield Item(ItemKind.HUMAN, answer, place.ordinal, ended, place.cwd, tool=tool, call_id=part.callID)
         return
-    output = as_text(state.get("output")) or as_text(state.get("error")) or ""
-    exit_code = as_int(metadata.get("exit"))
-    if output.strip() or exit_code is not None:
+    output, exit_code = state.output or state.error or "", state.metadata.exit
+    if exit_code is not None or output.strip():
         yield Item(
             ItemKind.TOOL_OUTPUT,
             output,
             place.ordinal,
-            at,
+            ended,
             place.cwd,
             tool=tool,
-            call_id=call_id,
+            call_id=part.callID,
             exit_code=exit_code,
             external=external,
         )
@@ -123,9 +185,9 @@ def is_external(tool: str) -> bool:
     return tool in WEB_TOOLS or ("_" in tool and tool not in OWN_TOOLS)
 
 
-def part_time(fields: dict[str, Raw], place: Place) -> float | None:
-    """Return epoch seconds of a text part, else those of its message."""
-    return _seconds(as_fields(fields.get("time")).get("start")) or place.at
+def seconds(milliseconds: float | None) -> float | None:
+    """Return epoch seconds."""
+    return None if milliseconds is None else milliseconds / 1000
 
 
 def _call_text(tool: str, given: Raw | None) -> str:
@@ -150,6 +212,32 @@ def _answers(given: Raw | None, answers: Raw | None) -> str:
     return "\n".join(lines)
 
 
-def _seconds(milliseconds: Raw | None) -> float | None:
-    value = as_number(milliseconds)
-    return None if value is None else value / 1000
+def _mended_row(fields: dict[str, Raw]) -> PartRow | None:
+    """Take what can be had of a part that is very long, or whose members are not of the types they should have."""
+    if not fields:
+        return None
+    state = as_fields(fields.get("state"))
+    metadata = as_fields(state.get("metadata"))
+    return PartRow(
+        as_text(fields.get("type")) or "",
+        as_text(fields.get("text")),
+        is_true(fields.get("synthetic")),
+        is_true(fields.get("ignored")),
+        _times(fields.get("time")),
+        as_text(fields.get("mime")),
+        as_text(fields.get("tool")),
+        as_text(fields.get("callID")),
+        ToolState(
+            state.get("input", Raw()),
+            as_text(state.get("output")),
+            as_text(state.get("error")),
+            ToolMetadata(as_int(metadata.get("exit")), metadata.get("answers", Raw())),
+            _times(state.get("time")),
+            state.get("attachments", Raw()),
+        ),
+    )
+
+
+def _times(raw: Raw | None) -> PartTimes:
+    fields = as_fields(raw)
+    return PartTimes(as_number(fields.get("start")), as_number(fields.get("end")))

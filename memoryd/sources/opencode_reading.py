@@ -2,23 +2,22 @@
 
 from collections.abc import Generator, Iterator, Sequence
 
-from msgspec import Raw
-
 from memoryd.errors import SessionWithoutItems, SourceError
 from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.finals import FinalMessages
 from memoryd.sources.items import CitationSeen, Item, ItemKind
 from memoryd.sources.opencode_parts import (
     NOISE,
+    PartRow,
     Place,
     as_typed,
     attachment_reason,
-    part_time,
+    parse_part,
+    seconds,
     spoken_text,
     tool_items,
 )
-from memoryd.sources.opencode_records import Message, RecordedSession, SessionFacts, fields_of
-from memoryd.sources.rawjson import as_text
+from memoryd.sources.opencode_records import Message, RecordedSession, SessionFacts
 from memoryd.sources.reader import Reading
 
 USER, ASSISTANT = "user", "assistant"
@@ -95,11 +94,15 @@ class _Stream:
             self._reading.unknown[f"message.{message.role}"] += 1
         else:
             self._understood += 1
-            for part_id, fields in self._parts(message):
-                if self._is_cut_off(part_id):
+            for stored in self._session.parts(message):
+                self._rows += 1
+                part = parse_part(stored.data)
+                if part is None:
+                    self._reading.bad_lines += 1
+                elif self._facts.revert is not None and self._is_cut_off(stored.part_id):
                     self._reading.dropped["rolled_back"] += 1
                 else:
-                    yield from self._part(fields, message)
+                    yield from self._part(part, message)
 
     def finish(self) -> Iterator[Item]:
         """Yield what was held back."""
@@ -128,32 +131,25 @@ class _Stream:
         self._is_withdrawn = self._is_withdrawn or (revert is not None and part_id == revert.part_id)
         return self._is_withdrawn
 
-    def _parts(self, message: Message) -> Iterator[tuple[str, dict[str, Raw]]]:
-        for part in self._session.parts(message.message_id):
-            self._rows += 1
-            fields = fields_of(part.data)
-            if fields:
-                yield part.part_id, fields
-            else:
-                self._reading.bad_lines += 1
-
-    def _part(self, fields: dict[str, Raw], message: Message) -> Iterator[Item]:
-        kind = as_text(fields.get("type")) or ""
+    def _part(self, part: PartRow, message: Message) -> Iterator[Item]:
+        kind = part.type
+        if kind in NOISE:
+            if (reason := NOISE[kind]) is not None:
+                self._reading.dropped[reason] += 1
+            return
         place = Place(message, self._rows - 1, message.cwd or self._facts.directory)
         if kind == "text":
-            yield from self._text(fields, place)
+            yield from self._text(part, place)
         elif kind == "tool":
-            for item in tool_items(fields, place, self._reading.dropped):
+            for item in tool_items(part, place, self._reading.dropped):
                 yield from self._final.push(item)
         elif kind == "file":
-            self._reading.dropped[attachment_reason(fields)] += 1
-        elif kind not in NOISE:
+            self._reading.dropped[attachment_reason(part.mime)] += 1
+        else:
             self._reading.unknown[f"part.{kind}"] += 1
-        elif (reason := NOISE[kind]) is not None:
-            self._reading.dropped[reason] += 1
 
-    def _text(self, fields: dict[str, Raw], place: Place) -> Iterator[Item]:
-        text, at = spoken_text(fields, self._reading.dropped), part_time(fields, place)
+    def _text(self, part: PartRow, place: Place) -> Iterator[Item]:
+        text, at = spoken_text(part, self._reading.dropped), seconds(part.time.start) or place.at
         if place.message.role == USER:
             text = as_typed(text)
             if text.strip():

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.items import SessionKind
-from memoryd.sources.rawjson import as_fields, as_int, as_list, as_text, is_true, repair
+from memoryd.sources.rawjson import UNREADABLE, as_fields, as_int, as_list, as_text, is_true, repair
 
 AGENT = "opencode"
 COMPACTION = "compaction"
@@ -38,9 +39,35 @@ class SessionFacts:
     revert: Revert | None
 
 
+class _Times(msgspec.Struct):
+    created: int | None = None
+
+
+class _Path(msgspec.Struct):
+    cwd: str | None = None
+
+
+class _MessageRow(msgspec.Struct):
+    """A message as all known versions write it; `summary` may be a flag, or the diffs of whole files."""
+
+    role: str
+    time: _Times = msgspec.field(default_factory=_Times)
+    finish: str | None = None
+    mode: str | None = None
+    agent: str | None = None
+    path: _Path = msgspec.field(default_factory=_Path)
+    summary: Raw = Raw()
+
+
+_message_rows = msgspec.json.Decoder(_MessageRow)
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message without its parts. `finish` says why the model stopped; `cwd` is where it worked, if it says."""
+    """A message without its parts. `finish` says why the model stopped; `cwd` is where it worked, if it says.
+
+    `stored_at` is the time beside the message in its store, by which that orders it.
+    """
 
     message_id: str
     created_ms: int
@@ -48,6 +75,7 @@ class Message:
     finish: str | None
     is_compaction: bool
     cwd: str | None
+    stored_at: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +101,8 @@ class RecordedSession(Protocol):
         """Yield its messages in order, a few in memory at a time; None for one that is no JSON object."""
         ...
 
-    def parts(self, message_id: str) -> Iterator[Part]:
-        """Yield a message's parts in order, a few in memory at a time."""
+    def parts(self, message: Message) -> Iterator[Part]:
+        """Yield a message's parts in order, a few in memory at a time; messages are asked for in their order."""
         ...
 
 
@@ -105,22 +133,34 @@ def session_facts(
     return SessionFacts(session_id, parent_id, directory, kind, created, updated, _revert(revert))
 
 
-def parse_message(message_id: str, data: bytes | None, created_ms: int | None = None) -> Message | None:
-    """Read a message's JSON; `created_ms` is what the store says beside it. None when it is no JSON object."""
-    fields = fields_of(data)
+def parse_message(message_id: str, data: bytes | None, stored_at: object = None) -> Message | None:
+    """Read a message's JSON; None when it is no JSON object."""
+    try:
+        row = _message_rows.decode(data or b"")
+    except UNREADABLE:
+        mended = _mended_row(fields_of(data))
+        if mended is None:
+            return None
+        row = mended
+    created = row.time.created
+    if created is None:
+        created = stored_at if isinstance(stored_at, int) else 0
+    is_compaction = COMPACTION in (row.mode, row.agent) or is_true(row.summary)
+    return Message(message_id, created, row.role, row.finish, is_compaction, row.path.cwd, stored_at)
+
+
+def _mended_row(fields: dict[str, Raw]) -> _MessageRow | None:
+    """Take what can be had of a message whose members are not of the types they should have."""
     if not fields:
         return None
-    created = as_int(as_fields(fields.get("time")).get("created"))
-    if created is None:
-        created = created_ms or 0
-    modes = (as_text(fields.get("mode")), as_text(fields.get("agent")))
-    return Message(
-        message_id,
-        created,
+    return _MessageRow(
         as_text(fields.get("role")) or "",
+        _Times(as_int(as_fields(fields.get("time")).get("created"))),
         as_text(fields.get("finish")),
-        is_true(fields.get("summary")) or COMPACTION in modes,
-        as_text(as_fields(fields.get("path")).get("cwd")),
+        as_text(fields.get("mode")),
+        as_text(fields.get("agent")),
+        _Path(as_text(as_fields(fields.get("path")).get("cwd"))),
+        fields.get("summary", Raw()),
     )
 
 

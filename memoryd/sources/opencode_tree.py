@@ -99,9 +99,9 @@ class TreeSession:
         for name in _names(folder):
             yield parse_message(name, _content_if_there(folder / f"{name}{SUFFIX}"))
 
-    def parts(self, message_id: str) -> Iterator[Part]:
+    def parts(self, message: Message) -> Iterator[Part]:
         """Yield a message's parts in the order of their ids."""
-        folder = self._storage / PARTS / message_id
+        folder = self._storage / PARTS / message.message_id
         for name in _names(folder):
             yield Part(name, _content_if_there(folder / f"{name}{SUFFIX}"))
 

@@ -503,6 +503,20 @@ def test_many_messages_with_many_parts_come_in_order(tmp_path: Path, store: str)
     assert [item.ordinal for item in items] == [m * 41 + 1 + p for m in range(70) for p in range(40)]
 
 
+def test_messages_without_parts_and_messages_that_are_left_out_do_not_shift_the_others(
+    tmp_path: Path, store: str
+) -> None:
+    extra: list[StoredMessage] = []
+    for m in range(60):
+        extra.append(StoredMessage("assistant", 0, []))
+        extra.append(StoredMessage("assistant", 0, [text_part("summary")] * (m % 7), {"summary": True}))
+        extra.append(StoredMessage("user", 0, [text_part(f"{m}.{p}") for p in range(m % 5 * 17)]))
+    path = an_opencode_session(tmp_path, now=NOW, turns=[], store=store, extra=extra)
+    items, reading = read(OpenCodeReader(), path)
+    assert humans(items) == [f"{m}.{p}" for m in range(60) for p in range(m % 5 * 17)]
+    assert reading.dropped == {"compaction": 60}
+
+
 def test_both_stores_tell_the_same_items(tmp_path: Path) -> None:
     turns = [Turn("x y", "done", commands=[Command("ls", "a", 1)], commentary="I look."), Turn("zurück — 😀", "ja")]
     session = a_stored_session(now=NOW, turns=turns)
