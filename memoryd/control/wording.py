@@ -52,6 +52,7 @@ DROPPED: Mapping[str, str] = {
     "attachment": "attachments of the program",
     "command": "commands typed to the program itself, and what it printed",
     "repeated": "messages that the program wrote down again",
+    "imported": "a session of an older version of the program, which it took over as a whole",
     "editor_context": "what was open in the editor",
     "referenced_files": "files that the program pasted after what was typed",
     "video": "videos",

@@ -123,14 +123,10 @@ async def open_house(
 def check_settings(settings: Settings, environ: Mapping[str, str]) -> None:
     """Refuse settings that cannot work before anything is made or claimed. Raises ConfigError.
 
-    What is checked: agents and provider kinds that this version knows, keys that are there, values it can honour.
+    What is checked: agents that have folders, provider kinds that this version knows, keys that are there, values it
+    can honour.
     """
     for agent in settings.sources.agents:
-        if agent not in READERS:
-            raise ConfigError(
-                f"sources.agents: this version of memoryd cannot read the sessions of {agent} yet",
-                remedy=f"use {', '.join(READERS)}",
-            )
         if not agent_home(agent, settings, environ):
             raise ConfigError(
                 f"sources.agents: {agent} has no folder of its own, and sources.roots names none for it",
@@ -151,7 +147,7 @@ def check_settings(settings: Settings, environ: Mapping[str, str]) -> None:
 def configured_agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Agent]:
     """Return the agents whose sessions are read: those named, or those that have roots of their own."""
     names = settings.sources.agents or sorted(settings.sources.roots)
-    return {name: Agent(READERS[name], tuple(agent_home(name, settings, environ))) for name in names if name in READERS}
+    return {name: Agent(READERS[name], tuple(agent_home(name, settings, environ))) for name in names}
 
 
 def daemon_holds(home: Home) -> bool:

@@ -107,7 +107,7 @@ class _Session:
 
     def _words(self, row: Row) -> str:
         text, media = content(row.fields)
-        self.stream.reading.dropped["image"] += media
+        self.stream.reading.dropped.update(media)
         return text
 
     def _plain(self, row: Row, spot: Spot) -> Iterator[Item]:

@@ -36,6 +36,7 @@ ROLES = {  # role of the chat completions API: type of this format
     "developer": DEVELOPER,
 }
 KINDS = {kind.value: kind for kind in (SessionKind.INTERACTIVE, SessionKind.NONINTERACTIVE, SessionKind.SUBAGENT)}
+MEDIA = ("image", "audio", "video")  # as they stand in the types of parts: image_url, input_audio, ...
 MILLISECONDS_FROM = 1e11  # as seconds this is the year 5138
 
 
@@ -116,18 +117,18 @@ def instant(raw: Raw | None) -> float | None:
     return seconds if 0 < seconds < MILLISECONDS_FROM else None
 
 
-def content(fields: dict[str, Raw]) -> tuple[str, int]:
-    """Return a row's words (`text`, else `content`: a string or parts) and how many images and sounds were left out."""
+def content(fields: dict[str, Raw]) -> tuple[str, list[str]]:
+    """Return a row's words (`text`, else `content`: a string or parts) and the medium of each part that has none."""
     raw = fields.get("text") or fields.get("content")
     if raw and is_text(raw):
-        return (as_text(raw) or "").strip(), 0
+        return (as_text(raw) or "").strip(), []
     texts: list[str] = []
-    media = 0
+    media: list[str] = []
     for part in as_list(raw):
         inner = as_fields(part)
         kind = as_text(inner.get("type")) or ""
-        if "image" in kind or "audio" in kind:
-            media += 1
+        if medium := next((medium for medium in MEDIA if medium in kind), None):
+            media.append(medium)
         elif text := (as_text(part) if is_text(part) else as_text(inner.get("text"))):
             texts.append(text)
     return "\n\n".join(texts).strip(), media

@@ -12,9 +12,9 @@ from memoryd.sources.reader import SessionReader
 READERS: dict[str, SessionReader] = {
     "codex": CodexReader(),
     "claude": ClaudeReader(),
+    "opencode": OpenCodeReader(),
+    "gemini": GeminiReader(),
+    "qwen": QwenReader(),
     "copilot": CopilotReader(),
     "generic": GenericReader(),
-    "gemini": GeminiReader(),
-    "opencode": OpenCodeReader(),
-    "qwen": QwenReader(),
 }

@@ -121,16 +121,12 @@ def test_settings_that_cannot_work_are_refused_before_anything_is_made(
     assert not (tmp_path / "home").exists()
 
 
-@pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent not in READERS])
-def test_an_agent_without_a_reader_is_refused(tmp_path: Path, agent: str) -> None:
-    with pytest.raises(ConfigError, match=f"cannot read the sessions of {agent}"):
-        check_settings(settings_in(tmp_path, sources__agents=[agent]), PATH_ONLY)
-
-
-@pytest.mark.parametrize("agent", READERS)
-def test_every_agent_with_a_reader_is_accepted(tmp_path: Path, agent: str) -> None:
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_agent_that_can_be_named_can_be_read(tmp_path: Path, agent: str) -> None:
     roots = {"generic": [str(tmp_path)]}
-    check_settings(settings_in(tmp_path, sources__agents=[agent], sources__roots=roots), PATH_ONLY)
+    settings = settings_in(tmp_path, sources__agents=[agent], sources__roots=roots)
+    check_settings(settings, PATH_ONLY)
+    assert configured_agents(settings, PATH_ONLY)[agent].reader is READERS[agent]
 
 
 def test_settings_that_can_work_are_not_refused(tmp_path: Path) -> None:
