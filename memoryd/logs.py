@@ -106,6 +106,9 @@ EVENTS: dict[str, Event] = {
     "service.failed": Event("error", "A service stopped on an error and starts again.", ("error", "retry_in")),
     "session.excluded": Event("info", "A session is left out after all: its last word says so.", ("reason",)),
     "session.unreadable": Event("warning", "A session file cannot be read.", ("agent", "path", "error")),
+    "sessions.dwindled": Event(
+        "warning", "Most sessions of an agent are gone; no memory goes with them.", ("agent", "before", "present")
+    ),
     "storage.paused": Event(
         "warning", "No space or a read-only disk: nothing is spent until it is back.", ("error", "retry_in")
     ),

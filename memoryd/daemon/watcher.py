@@ -5,7 +5,7 @@ the machine's watches run out; so it restarts with a growing pause, and nobody r
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,8 @@ log = get()
 
 FIRST_PAUSE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 600.0
+TROUBLES = (OSError, RuntimeError, WatchfilesRustInternalError, UnicodeError)
+"""What watchfiles ends on: no root, no watches left, a name that is no text; alone or in a group of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +42,30 @@ CALM = Pace()
 """One wake-up of the processor a second, where the watcher's own defaults make twenty."""
 
 
+def nobody(_paths: Collection[str]) -> None:
+    """Take no hint."""
+
+
 async def watch(
     roots: Callable[[], Sequence[Path]],
     wake: Callable[[], None],
     clock: Clock,
     *,
     pace: Pace = CALM,
+    hint: Callable[[Collection[str]], None] = nobody,
 ) -> None:
-    """Call `wake` whenever something under the roots changes, until cancelled; `roots` is asked at each restart."""
+    """Call `wake` whenever something under the roots changes, until cancelled; `roots` is asked at each restart.
+
+    Before that, `hint` is told what changed, as far as the watcher noticed.
+    """
+
+    def changed(paths: Collection[str]) -> None:
+        hint(paths)
+        wake()
+
     pause = FIRST_PAUSE_SECONDS
     while True:
-        failure = await _watch_once(roots, wake, pace) if _existing(roots()) else "no root exists"
+        failure = await _watch_once(roots, changed, pace) if _existing(roots()) else "no root exists"
         if failure is None:
             pause = FIRST_PAUSE_SECONDS
         else:
@@ -59,7 +74,9 @@ async def watch(
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
 
-async def _watch_once(roots: Callable[[], Sequence[Path]], wake: Callable[[], None], pace: Pace) -> str | None:
+async def _watch_once(
+    roots: Callable[[], Sequence[Path]], changed: Callable[[Collection[str]], None], pace: Pace
+) -> str | None:
     """Watch until the watcher fails (return why), or no longer watches what there is (None)."""
     stop = asyncio.Event()
     watched = _existing(roots())
@@ -76,12 +93,16 @@ async def _watch_once(roots: Callable[[], Sequence[Path]], wake: Callable[[], No
             ignore_permission_denied=True,
         ):
             if changes:
-                wake()
+                changed({path for _kind, path in changes})
             elif _existing(roots()) != watched:
-                wake()
+                changed(())
                 return None
-    except (OSError, RuntimeError, WatchfilesRustInternalError, UnicodeError) as error:
+    except TROUBLES as error:
         return f"{type(error).__name__}: {error}"
+    except ExceptionGroup as several:
+        if several.split(TROUBLES)[1] is not None:
+            raise
+        return "; ".join(f"{type(error).__name__}: {error}" for error in several.exceptions)
     finally:
         stop.set()
     return None

@@ -1,12 +1,13 @@
 """Discovery: compares what lies in the sessions folders with what the ledger knows, and enqueues what is due.
 
-The scan is the truth. A file is opened only when its size or time changed; a job is enqueued only when the pair (time
-of the last record, bytes of the records) differs from the pair that was extracted. Together they make an idle scan over
-any number of sessions read no session file at all (I13), and a touched file cost nothing (I4).
+The scan is the truth, the watcher's word a hint where to look sooner. A file is opened only when its size or time
+changed; a job is enqueued only when the pair (time of the last record, bytes of the records) differs from the pair that
+was extracted. Together they make an idle scan over any number of sessions read no session file at all (I13), and a
+touched file cost nothing (I4).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -25,6 +26,7 @@ from memoryd.pipeline.edits import notice_edits
 from memoryd.pipeline.eligibility import UNREADABLE, Traits, Window, exclusion, waiting, window
 from memoryd.pipeline.plausibility import clock_standing
 from memoryd.redact import Redactor
+from memoryd.sources.files import Survey, surveying
 from memoryd.sources.items import SessionFile, SessionHead
 from memoryd.text import on_one_line
 
@@ -32,6 +34,9 @@ log = logs.get()
 
 BATCH = 200
 """Sessions per ledger transaction: a first scan of thousands stays responsive and is kept if it is cut short."""
+UNTELLABLE = "its name holds bytes that are no text, or characters that cannot be shown: rename the file"
+MANY = 10
+"""Sessions: fewer that are gone are no event."""
 CONSENT_KEY = "backfill"
 NO_LIMIT = 1_000_000_000
 
@@ -43,6 +48,8 @@ class ScanReport:
     agents: list[str] = field(default_factory=list)
     only: str | None = None
     """The one thread that was asked for, by its full id."""
+    full: bool = True
+    """Every folder was listed, not only those in which something changed lately; `seen` counts what was listed."""
     seen: int = 0
     opened: int = 0
     enqueued: int = 0
@@ -54,12 +61,24 @@ class ScanReport:
 
 
 class Discovery:
-    """Keeps what the last scan saw, so that the next one opens only what changed."""
+    """Keeps what the last scan saw, so that the next one opens only what changed.
+
+    Folders in which something changed lately are looked at by every scan, all of them at the first, and then whenever
+    discover.full_scan_interval has passed since the last full scan.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: dict[str, tuple[int, int]] | None = None
+        self._survey: Survey | None = None
+        self._full_scan_at: float | None = None
+        self._hinted: set[str] = set()
         self._warned: set[Path] = set()
+        self._present: dict[str, int] = {}
+        self._dwindled: set[str] = set()
+
+    def hint(self, paths: Collection[str]) -> None:
+        """Let the next scan look where these paths lie, however quiet it was there."""
+        self._hinted.update(paths)
 
     async def run_once(
         self, *, ignore_idle: bool = False, backfill: str | None = None, only: str | None = None
@@ -69,22 +88,49 @@ class Discovery:
         `ignore_idle` is `sync --now`; `only` enqueues that thread alone.
         """
         context, report = self._context, ScanReport(agents=sorted(self._context.agents))
-        if self._known is None:
+        if self._survey is None:
             # The settings of this start may differ from those of the last.
             await context.ledger.write(discovery.reconsider_all, self._judge, **enqueueing(context))
-            self._known = await context.ledger.read(sessions.known_files)
+            self._survey = Survey(await context.ledger.read(sessions.known_files))
         for path in await context.ledger.read(sessions.vanished_paths):
-            self._known.pop(path, None)
+            self._survey.forget(path)
+            self._hinted.add(path)
+        report.full = self._begin(self._survey)
         missing: list[Path] = []
-        for agent in context.agents.values():
+        for name, agent in context.agents.items():
             missing += await self._missing_roots(agent)
-            await self._scan(agent, report)
+            before = report.seen
+            await self._scan(agent, self._survey, report)
+            if report.full:
+                self._say_if_dwindled(name, report.seen - before)
         report.missing_roots, self._warned = missing, set(missing)
         report.only = await self._full_id(only) if only else None
         await self._enqueue(await self.window(ignore_idle=ignore_idle, backfill=backfill), report)
         report.excluded = await excluded_counts(context.ledger)
         report.edited = await notice_edits(context)
         return report
+
+    def _begin(self, survey: Survey) -> bool:
+        """Begin a scan, and tell whether it is a full one."""
+        clock = self._context.clock
+        last, now = self._full_scan_at, clock.monotonic()
+        is_full = last is None or now - last >= self._context.settings.discover.full_scan_interval
+        if is_full:
+            self._full_scan_at = now
+        survey.begin(quick=not is_full, now=clock.now(), hinted=self._hinted)
+        self._hinted = set()
+        return is_full
+
+    def _say_if_dwindled(self, agent: str, present: int) -> None:
+        """Say once that most sessions of an agent are gone, as when a disk is not mounted; no memory goes with them."""
+        before = self._present.get(agent, 0)
+        if before - present >= MANY and present < before / 2:
+            if agent not in self._dwindled:
+                log.warning("sessions.dwindled", agent=agent, before=before, present=present)
+            self._dwindled.add(agent)
+        else:
+            self._present[agent] = present
+            self._dwindled.discard(agent)
 
     async def window(self, *, ignore_idle: bool = False, backfill: str | None = None) -> Window:
         """Return the instants that decide what is due now."""
@@ -125,9 +171,24 @@ class Discovery:
             agreed=await context.ledger.read(meta.get, CONSENT_KEY),
         )
 
-    async def _scan(self, agent: Agent, report: ScanReport) -> None:
+    async def _count_untellable(self, agent: str, survey: Survey, report: ScanReport) -> None:
+        """Count the files whose names cannot be kept, under their names as they can be written."""
+        new = [
+            _Unreadable(name, 0, 0, UNTELLABLE) for name in sorted(survey.untellable) if not survey.knows(name, 0, 0)
+        ]
+        survey.untellable.clear()
+        if not new:
+            return
+        await self._context.ledger.write(_remember_unreadable, new, now=self._context.clock.now())
+        for each in new:
+            report.unreadable += 1
+            survey.remember(each.path, 0, 0)
+            log.warning("session.unreadable", agent=agent, path=each.path, error=UNTELLABLE)
+
+    async def _scan(self, agent: Agent, survey: Survey, report: ScanReport) -> None:
         context = self._context
-        changed = await in_thread(self._changed_files, agent, report)
+        changed = await in_thread(_changed_files, agent, survey, report)
+        await self._count_untellable(agent.reader.name, survey, report)
         for batch in _batches(changed, BATCH):
             looks = await in_thread(self._look_at_all, agent, batch, report)
             unreadable = [look for look in looks if isinstance(look, _Unreadable)]
@@ -139,23 +200,12 @@ class Discovery:
             )
             if unreadable:
                 await context.ledger.write(_remember_unreadable, unreadable, now=context.clock.now())
-            assert self._known is not None
             # What vanished meanwhile is not known: should it come back as it was, it is looked at.
-            self._known.update({look.path: (look.size, look.mtime_ns) for look in looks})
+            for look in looks:
+                survey.remember(look.path, look.size, look.mtime_ns)
 
     def _judge(self, row: SessionRow) -> str | None:
         return exclusion_of_row(self._context, row)
-
-    def _changed_files(self, agent: Agent, report: ScanReport) -> list[SessionFile]:
-        """List the files whose size or time is not the known one, newest first, so that news is not kept waiting."""
-        assert self._known is not None
-        changed = []
-        for file in agent.reader.find(agent.homes):
-            report.seen += 1
-            if self._known.get(str(file.path)) != (file.size, file.mtime_ns):
-                changed.append(file)
-        changed.sort(key=lambda file: file.mtime_ns, reverse=True)
-        return changed
 
     def _look_at_all(
         self, agent: Agent, files: Sequence[SessionFile], report: ScanReport
@@ -204,6 +254,19 @@ class Discovery:
             )
         if report.enqueued:
             log.info("job.enqueued", kind="memory_stage1", count=report.enqueued)
+
+
+def _changed_files(agent: Agent, survey: Survey, report: ScanReport) -> list[SessionFile]:
+    """List the files whose size or time is not the known one, newest first, so that news is not kept waiting."""
+    changed, passed_over = [], survey.passed_over
+    with surveying(survey):
+        for file in agent.reader.find(agent.homes):
+            report.seen += 1
+            if not survey.knows(str(file.path), file.size, file.mtime_ns):
+                changed.append(file)
+    report.seen += survey.passed_over - passed_over
+    changed.sort(key=lambda file: file.mtime_ns, reverse=True)
+    return changed
 
 
 async def excluded_counts(ledger: Ledger) -> Counter[str]:

@@ -19,7 +19,7 @@ from memoryd.sources.codex_records import (
     parse_memory_mode,
     parse_meta,
 )
-from memoryd.sources.files import files_below, is_tellable, locate_file, session_file
+from memoryd.sources.files import files_below, is_passed_over, is_tellable, locate_file, session_file
 from memoryd.sources.identity import canonical_thread_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionTail
 from memoryd.sources.jsonl import BLOCK_BYTES, COMPRESSED_SUFFIX, SessionBytes
@@ -31,6 +31,7 @@ DATE_LEVELS = 3  # sessions/YYYY/MM/DD
 OPEN_TRIES, OPEN_PAUSE_SECONDS = 3, 0.05  # a path may vanish while a plain file and its compressed twin are swapped
 HEAD_LINES = 64  # how far a session_meta is looked for
 CONTEXT_LINES = 16  # how far a directory is looked for when session_meta names none (files to 0.29)
+ID_AT, ID_UNTIL = 42, 6  # the thread id in a name, from its end: 36 characters before .jsonl
 _NAME = re.compile(
     r"rollout-.*?(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl(?:\.zst)?", re.IGNORECASE | re.ASCII
 )
@@ -47,16 +48,14 @@ class CodexReader:
     def find(self, homes: Sequence[Path]) -> Iterator[SessionFile]:
         """Yield one regular file per thread id of the file names; a plain file wins over a compressed one."""
         seen: set[str] = set()
-        compressed: list[tuple[str, SessionFile]] = []
-        for identity, file in _rollouts(homes):
-            if file.path.name.endswith(COMPRESSED_SUFFIX):
-                compressed.append((identity, file))
-            elif identity not in seen:
-                seen.add(identity)
+        compressed: list[os.DirEntry[str]] = []
+        for entry in _entries(homes):
+            if entry.name.endswith(COMPRESSED_SUFFIX):
+                compressed.append(entry)
+            elif file := _unseen(entry, seen):
                 yield file
-        for identity, file in compressed:
-            if identity not in seen:
-                seen.add(identity)
+        for entry in compressed:
+            if file := _unseen(entry, seen):
                 yield file
 
     def locate(self, path: Path) -> SessionFile:
@@ -128,15 +127,24 @@ class CodexReader:
         raise SessionUnreadable(f"cannot tell which session {source.path} is: {reason}")
 
 
-def _rollouts(homes: Sequence[Path]) -> Iterator[tuple[str, SessionFile]]:
-    """Yield every regular file that has the name of a rollout, with the thread id in its name."""
+def _entries(homes: Sequence[Path]) -> Iterator["os.DirEntry[str]"]:
     for home in homes:
-        for folder, levels in ((home / SESSIONS, DATE_LEVELS), (home / ARCHIVED, 0)):
-            for entry in files_below(folder, levels):
-                name = _NAME.fullmatch(entry.name) if is_tellable(entry.name) else None
-                file = session_file(AGENT, entry) if name else None
-                if name is not None and file is not None:
-                    yield name["id"].lower(), file
+        yield from files_below(home / SESSIONS, DATE_LEVELS)
+        yield from files_below(home / ARCHIVED, 0)
+
+
+def _unseen(entry: "os.DirEntry[str]", seen: set[str]) -> SessionFile | None:
+    """Describe a regular file that has the name of a rollout, unless one of the same thread id was seen before."""
+    if is_passed_over(entry):
+        seen.add(entry.name.removesuffix(COMPRESSED_SUFFIX)[-ID_AT:-ID_UNTIL].lower())
+        return None
+    name = _NAME.fullmatch(entry.name)
+    if name is None or not is_tellable(entry.name) or name["id"].lower() in seen:
+        return None
+    file = session_file(AGENT, entry)
+    if file is not None:
+        seen.add(name["id"].lower())
+    return file
 
 
 def _id_in_name(path: Path) -> str | None:

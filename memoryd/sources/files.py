@@ -1,11 +1,108 @@
-"""Session files in directory listings: what lies there, without opening any of it."""
+"""Session files in directory listings: what lies there, without opening any of it, and without looking twice."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Final
 
 from memoryd.errors import SessionVanished
 from memoryd.sources.items import SessionFile
+
+LATELY_SECONDS: Final = 3 * 86_400
+"""A folder in which nothing changed for so long is not listed at every scan: few sessions are resumed so late."""
+
+
+class Survey:
+    """What scans keep of the files and folders they saw, so that the next one makes and stats less.
+
+    `known` holds (size, mtime_ns) by path: a file that lies as it is known is passed over before anything is made of
+    it. A quick scan does not list a folder again where nothing changed lately, neither the folder itself nor a file
+    known in it: what is appended to such a file is seen through a hint, or at the next full scan.
+    """
+
+    def __init__(self, known: Mapping[str, tuple[int, int]]) -> None:
+        self._known = dict(known)
+        self._folders: dict[str, tuple[int, list[os.DirEntry[str]]]] = {}  # time of change, folders in it
+        self._newest: dict[str, int] = {}  # time of change of the newest known file, by folder
+        for path, (_size, mtime_ns) in known.items():
+            self._date(path, mtime_ns)
+        self._quick, self._lately_ns, self._hinted = False, 0, frozenset[str]()
+        self.passed_over = 0
+        """Files that lie as they are known, in this scan."""
+        self.untellable: set[str] = set()
+        """Names, escaped, that hold bytes which are no text, or characters that cannot be shown."""
+
+    def begin(self, *, quick: bool, now: float, hinted: Collection[str] = ()) -> None:
+        """Begin a scan at `now` (epoch seconds); the folders of the `hinted` paths are listed, quick or not."""
+        self._quick, self._lately_ns = quick, int((now - LATELY_SECONDS) * 1e9)
+        self._hinted = frozenset(os.path.dirname(path) for path in hinted)  # noqa: PTH120 - a hint is a text
+        self.passed_over = 0
+
+    def knows(self, path: str, size: int, mtime_ns: int) -> bool:
+        """Tell whether a file was seen just so."""
+        return self._known.get(path) == (size, mtime_ns)
+
+    def remember(self, path: str, size: int, mtime_ns: int) -> None:
+        """Keep how a file lies."""
+        self._known[path] = (size, mtime_ns)
+        self._date(path, mtime_ns)
+
+    def forget(self, path: str) -> None:
+        """Let a file be news at the next full scan, wherever it lies."""
+        self._known.pop(path, None)
+
+    def passes_over(self, entry: "os.DirEntry[str]") -> bool:
+        """Tell whether nothing is to be made of a file, and count it then."""
+        known = self._known.get(entry.path)
+        if known is None:
+            return False
+        try:
+            facts = entry.stat(follow_symlinks=False)
+        except OSError:
+            return False
+        if known[1] != facts.st_mtime_ns or known[0] != facts.st_size:
+            return False
+        self.passed_over += 1
+        return True
+
+    def listing(self, folder: str) -> list["os.DirEntry[str]"]:
+        """List a folder; in a quick scan only its folders, where nothing else can have changed."""
+        try:
+            changed_ns = os.stat(folder).st_mtime_ns  # noqa: PTH116 - a quick scan is little else
+        except OSError:
+            self._folders.pop(folder, None)
+            return []
+        kept = self._folders.get(folder)
+        if self._quick and kept is not None and kept[0] == changed_ns and self._is_quiet(folder, changed_ns):
+            return kept[1]
+        entries = listing(folder)
+        self._folders[folder] = (changed_ns, [entry for entry in entries if entry.is_dir()])
+        return entries
+
+    def _is_quiet(self, folder: str, changed_ns: int) -> bool:
+        newest_ns = max(changed_ns, self._newest.get(folder, 0))
+        return newest_ns < self._lately_ns and folder not in self._hinted
+
+    def _date(self, path: str, mtime_ns: int) -> None:
+        folder = path.rpartition("/")[0]
+        if mtime_ns > self._newest.get(folder, 0):
+            self._newest[folder] = mtime_ns
+
+
+_SURVEY: ContextVar[Survey | None] = ContextVar("_SURVEY", default=None)
+"""The survey of the scan that this thread makes; without one everything is listed and made."""
+
+
+@contextmanager
+def surveying(survey: Survey) -> Iterator[None]:
+    """Let what is listed within leave out what the survey knows."""
+    reset = _SURVEY.set(survey)
+    try:
+        yield
+    finally:
+        _SURVEY.reset(reset)
 
 
 def listing(folder: str | Path) -> list["os.DirEntry[str]"]:
@@ -17,9 +114,15 @@ def listing(folder: str | Path) -> list["os.DirEntry[str]"]:
         return []
 
 
+def news_in(folder: str | Path) -> list["os.DirEntry[str]"]:
+    """Return what a folder of sessions holds; a scan may leave out files of which it knows that nothing changed."""
+    survey = _SURVEY.get()
+    return listing(folder) if survey is None else survey.listing(os.fspath(folder))
+
+
 def files_below(folder: str | Path, levels: int) -> Iterator["os.DirEntry[str]"]:
-    """Yield what a folder and its sub-folders, `levels` deep, hold; a sub-folder's content in place of its name."""
-    for entry in listing(folder):
+    """Yield what a folder of sessions and its sub-folders, `levels` deep, hold; a sub-folder's content for its name."""
+    for entry in news_in(folder):
         if levels and entry.is_dir():
             yield from files_below(entry.path, levels - 1)
         else:
@@ -27,8 +130,23 @@ def files_below(folder: str | Path, levels: int) -> Iterator["os.DirEntry[str]"]
 
 
 def is_tellable(name: str) -> bool:
-    """Tell whether a name can be kept in the ledger and shown on one line; others are nobody's session."""
-    return name.isprintable()
+    """Tell whether a name can be kept in the ledger and shown on one line; others are nobody's session, but counted."""
+    if name.isprintable():
+        return True
+    if (survey := _SURVEY.get()) is not None:
+        survey.untellable.add(ascii(name)[1:-1])
+    return False
+
+
+def is_passed_over(entry: "os.DirEntry[str]") -> bool:
+    """Tell whether the scan that is made knows a file as it lies: the first question of all, for most files."""
+    survey = _SURVEY.get()
+    return survey is not None and survey.passes_over(entry)
+
+
+def news_of(agent: str, entry: "os.DirEntry[str]") -> SessionFile | None:
+    """Describe a session's file as `session_file` does; None also for one that the scan passes over."""
+    return None if is_passed_over(entry) else session_file(agent, entry)
 
 
 def session_file(agent: str, entry: "os.DirEntry[str]") -> SessionFile | None:

@@ -1,6 +1,7 @@
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,51 @@ async def test_whatever_ends_the_watch_only_pauses_it(tmp_path: Path, clock: Fak
     (line,) = log.events("watcher.failed")
     assert type(trouble).__name__ in line["error"]
     assert line["retry_in"] == FIRST_PAUSE_SECONDS
+
+
+async def test_what_changed_is_passed_on_before_anybody_wakes(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "sessions").mkdir()
+    hinted: set[str] = set()
+    woken = asyncio.Event()
+
+    def wake() -> None:
+        assert hinted
+        woken.set()
+
+    task = asyncio.create_task(watch(lambda: [tmp_path], wake, clock, pace=Pace(50, 200, 60_000), hint=hinted.update))
+    try:
+        await change_until(woken.is_set, tmp_path / "sessions")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert {Path(path).parent for path in hinted} <= {tmp_path, tmp_path / "sessions"}
+
+
+async def test_a_root_that_appears_while_another_is_watched_is_watched_too(tmp_path: Path, clock: FakeClock) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    woken = asyncio.Event()
+    async with watching(lambda: [first, second], woken.set, clock, look_again_ms=200):
+        await change_until(woken.is_set, first)
+        second.mkdir()
+        await clock.sleeping(1)  # it has noticed, and pauses before it restarts
+        woken.clear()
+        await clock.advance(FIRST_PAUSE_SECONDS)
+        await change_until(woken.is_set, second)
+
+
+async def test_names_that_are_no_text_end_no_watch_for_good(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "sessions").mkdir()
+    woken = asyncio.Event()
+    async with watching(lambda: [tmp_path], woken.set, clock) as task:
+        await change_until(woken.is_set, tmp_path / "sessions")
+        with suppress(OSError):
+            os.close(os.open(os.fsencode(tmp_path) + b"/sessions/\xff\xfe.jsonl", os.O_CREAT | os.O_WRONLY, 0o600))
+        woken.clear()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not woken.is_set():
+                if clock.asleep():
+                    await clock.advance(LONGEST_PAUSE_SECONDS)
+                (tmp_path / "sessions" / "more.jsonl").write_text("{}")
+                await asyncio.sleep(0.1)
+        assert not task.done()
