@@ -68,8 +68,11 @@ class SessionBytes:
         for chunk in self.chunks():
             start = 0
             while (end := chunk.find(b"\n", start)) >= 0:
-                held.add(chunk[start:end])
-                yield Line(index, held.take(), ended=True)
+                if held.size or end - start > max_line_bytes:
+                    held.add(chunk[start:end])
+                    yield Line(index, held.take(), ended=True)
+                else:  # nearly every line lies in one chunk
+                    yield Line(index, chunk[start:end], ended=True)
                 index, start = index + 1, end + 1
             held.add(chunk[start:])
         if held.size:
