@@ -23,12 +23,13 @@ from memoryd.sources.claude_records import (
 from memoryd.sources.claude_tools import MEDIA, OpenCalls, Spot, call_item, result_items
 from memoryd.sources.claude_words import Words, split_words
 from memoryd.sources.items import Item, ItemKind
-from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.jsonl import SessionBytes
 from memoryd.sources.rawjson import as_fields, as_text, is_true
 from memoryd.sources.reader import Reading
 from memoryd.sources.stream import ItemStream
 
 QUEUED = b'"queued_command"'  # what a person typed while the agent was busy; it never becomes a row of its own
+QUEUED_WITHIN_BYTES = 8192  # where an attachment tells its type; some hold 100 KB, and there are many of them
 PROMPT_MODE = "prompt"
 SYNTHETIC = "<synthetic>"  # the model of messages that the program wrote itself
 REASONING = frozenset({"thinking", "redacted_thinking"})
@@ -49,7 +50,7 @@ def read_items(source: SessionBytes, reading: Reading, copied: CopiedRows) -> Ge
         record = decode_record(line)
         if record is None:
             stream.miss(line)
-        elif session.sees_evidence(record, line):
+        elif session.sees_evidence(record):
             yield from session.said(record)
     yield from session.end_answer()
     stream.see(last_time(source), is_damaged=False)
@@ -68,12 +69,12 @@ class _Session:
         self._calls = OpenCalls()
         self._spoken: tuple[str, Item] | None = None  # the message id and text of an answer that may go on
 
-    def sees_evidence(self, record: Record, line: Line) -> bool:
+    def sees_evidence(self, record: Record) -> bool:
         """Take in the next row, and say whether somebody said or did something in it that counts."""
         if record.is_damaged:
             self._reading.bad_lines += 1
         kind = record.type
-        if kind in CONVERSATION or (kind == ATTACHMENT and QUEUED in (line.data or b"")):
+        if kind in CONVERSATION or (kind == ATTACHMENT and _may_be_queued(record.row.attachment)):
             reason = self._why_dropped(record)
             self._stream.know(reason or None)
             return not reason
@@ -191,3 +192,7 @@ class _Session:
     def _push(self, item: Item) -> Iterator[Item]:
         yield from self.end_answer()
         yield from self._stream.give(item)
+
+
+def _may_be_queued(attachment: Raw) -> bool:
+    return QUEUED in bytes(memoryview(attachment)[:QUEUED_WITHIN_BYTES])
