@@ -5,8 +5,9 @@ How it is opened, and why. SQLite's own read-only mode creates a -shm file, and 
 - a -wal and a -shm file: somebody may be writing. `mode=ro&readonly_shm=1` takes SQLite's locks and maps the -shm file
   read-only; if no writer lives any more, SQLite reads the -wal into an index of its own in memory.
 - a -wal that holds something and no -shm file: nobody writes (a crash, a restored backup). Both files are copied to a
-  private folder, once for every state of the two, and the copy is opened. A database of more than MAX_COPY_BYTES is
-  read as of its last checkpoint instead: the agent's next start completes it, and that is seen.
+  private folder, once for every state of the two; the copy is opened and its names are removed at once, so that it
+  cannot outlive this process. A database of more than MAX_COPY_BYTES is read as of its last checkpoint instead: the
+  agent's next start completes it, and that is seen.
 - else: `immutable=1`, which takes no locks and looks for no other file. Should a writer come meanwhile, the state of
   the files tells, and the page is read again.
 
@@ -23,7 +24,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -79,6 +80,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._state: StoreState | None = None
         self._takes_locks = False
+        self._is_copy = False
 
     def rows(self, name: str, parameters: Mapping[str, object] | None = None) -> list[Row]:
         """Run one statement of opencode.sql and return its rows; texts are bytes.
@@ -87,7 +89,7 @@ class Database:
         """
         for _ in range(READ_TRIES - 1):
             try:
-                found = self._connected().execute(STATEMENTS[name], dict(parameters or {})).fetchall()
+                found = self._ask(STATEMENTS[name], parameters or {})
             except sqlite3.Error as error:
                 self.close()
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
@@ -97,13 +99,18 @@ class Database:
                 return found
             self.close()  # it was changed while it was read, and no lock kept the pages together
         with _translated(self.path, "read"):
-            return self._connected().execute(STATEMENTS[name], dict(parameters or {})).fetchall()
+            return self._ask(STATEMENTS[name], parameters or {})
 
     def close(self) -> None:
         """Close the connection; closing twice is allowed."""
-        if self._connection is not None:
+        if self._connection is not None and not self._is_copy:
             self._connection.close()
-            self._connection = None
+        self._connection = None
+
+    def _ask(self, statement: str, parameters: Mapping[str, object]) -> list[Row]:
+        connection = self._connected()
+        with self._copies.lock if self._is_copy else nullcontext():
+            return connection.execute(statement, dict(parameters)).fetchall()
 
     def _connected(self) -> sqlite3.Connection:
         state = look_at_store(self.path)
@@ -122,41 +129,41 @@ class Database:
 
     def _open(self, real: Path, state: StoreState) -> sqlite3.Connection:
         self._takes_locks = state.wal is not None and _facts(real, "-shm") is not None
+        self._is_copy = False
         if self._takes_locks:
             return _connect(real, "mode=ro&readonly_shm=1")
         if state.wal_bytes and state.database[0] + state.wal_bytes <= self._copies.max_bytes:
-            return _connect(self._copies.copy_of(real, state), "mode=ro")
+            connection = self._copies.copy_of(real, state)
+            self._is_copy = True
+            return connection
         return _connect(real, "mode=ro&immutable=1")
 
 
 class PrivateCopies:
     """Copies of stores whose -wal nobody can read in place: one per store, made anew when the store has changed.
 
-    They go with this object, or with the process. A store of more than `max_bytes` is not copied.
+    All users share the connection to a copy, under `lock`; it is closed with this object, or replaced by a newer one. A
+    store of more than `max_bytes` is not copied.
     """
 
     def __init__(self, max_bytes: int = MAX_COPY_BYTES) -> None:
         self.max_bytes = max_bytes
-        self._folder: Path | None = None
-        self._copies: dict[Path, tuple[StoreState, Path]] = {}
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        self._copies: dict[Path, tuple[StoreState, sqlite3.Connection]] = {}
+        weakref.finalize(self, _close_all, self._copies)
 
-    def copy_of(self, real: Path, state: StoreState) -> Path:
-        """Return the path of a copy of the store in this state, its -wal beside it. Raises OSError."""
-        with self._lock:
+    def copy_of(self, real: Path, state: StoreState) -> sqlite3.Connection:
+        """Return a connection to a copy of the store in this state. Raises OSError, sqlite3.Error."""
+        with self.lock:
             known = self._copies.get(real)
-            if known is not None and known[0] == state and known[1].exists():
+            if known is not None and known[0] == state:
                 return known[1]
-            if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="memoryd-opencode-"))
-                weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
             if known is not None:
-                shutil.rmtree(known[1].parent, ignore_errors=True)
-            copy = Path(tempfile.mkdtemp(dir=self._folder)) / "copy.db"
-            shutil.copyfile(real, copy)
-            shutil.copyfile(f"{real}-wal", f"{copy}-wal")
-            self._copies[real] = (state, copy)
-            return copy
+                known[1].close()
+                del self._copies[real]
+            connection = _copied(real)
+            self._copies[real] = (state, connection)
+            return connection
 
 
 class DatabaseSession:
@@ -269,6 +276,26 @@ def _connect(path: Path, how: str) -> sqlite3.Connection:
     # what a hostile schema could do with a trusted one: call functions from a view in place of a table
     connection.execute("PRAGMA trusted_schema = OFF").close()
     return connection
+
+
+def _copied(real: Path) -> sqlite3.Connection:
+    """Copy a store and its -wal, open the copy and remove its names; what is open stays until it is closed."""
+    with tempfile.TemporaryDirectory(prefix="memoryd-opencode-") as folder:
+        copy = Path(folder, "copy.db")
+        shutil.copyfile(real, copy)
+        shutil.copyfile(f"{real}-wal", f"{copy}-wal")
+        connection = _connect(copy, "mode=ro")
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the -wal, too
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+
+def _close_all(copies: dict[Path, tuple[StoreState, sqlite3.Connection]]) -> None:
+    for _, connection in copies.values():
+        connection.close()
 
 
 def _state_of(real: str, path: Path) -> StoreState:

@@ -218,23 +218,42 @@ def test_what_a_killed_writer_had_committed_is_read_and_no_file_appears(
     assert snapshot(left) == before
 
 
-def test_a_store_is_copied_once_for_every_state_and_the_copy_goes_with_the_reader(
-    home: Path, writer: Writer, tmp_path: Path, temporary: Path
+def test_a_store_is_copied_once_for_every_state_and_the_copy_has_no_name(
+    reader: OpenCodeReader, home: Path, writer: Writer, tmp_path: Path, temporary: Path
 ) -> None:
     left = crashed(home, tmp_path / "left", with_index=False)
-    reader = OpenCodeReader()
     assert said(reader, left) == ["hello", "more"]
-    (copy,) = temporary.rglob("copy.db")
-    assert copy.parent.stat().st_mode & 0o777 == 0o700
-    assert said(reader, left) == ["hello", "more"]
-    assert list(temporary.rglob("copy.db")) == [copy]
+    assert list(temporary.iterdir()) == []
+    facts = (left / "opencode.db").stat()
+    whole = (left / "opencode.db").read_bytes()
+    overwrite(left / "opencode.db", b"x" * len(whole), facts)
+    assert said(reader, left) == ["hello", "more"]  # of the copy
+    overwrite(left / "opencode.db", whole, facts)
     writer.say("later", "b")
     shutil.copy(home / "opencode.db-wal", left / "opencode.db-wal")
     assert said(reader, left) == ["hello", "more", "later"]
-    (newer,) = temporary.rglob("copy.db")
-    assert newer != copy
-    del reader
     assert list(temporary.iterdir()) == []
+
+
+def overwrite(path: Path, content: bytes, facts: os.stat_result) -> None:
+    """Change a file so that nobody sees it from outside."""
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def test_a_session_that_is_read_goes_on_when_the_copy_is_replaced(
+    reader: OpenCodeReader, home: Path, writer: Writer, tmp_path: Path
+) -> None:
+    writer.say("x", "b", times=200)
+    left = crashed(home, tmp_path / "left", with_index=False)
+    (file,) = reader.find([left])
+    with reader.read(file) as reading:
+        first = next(reading)
+        writer.say("y", "c")
+        shutil.copy(home / "opencode.db-wal", left / "opencode.db-wal")
+        assert [newer.size for newer in reader.find([left])] == [file.size + 2]
+        assert humans([first, *reading])[:202] == ["hello", "more"] + ["x"] * 200
 
 
 def test_a_store_that_is_too_big_to_copy_is_read_as_of_its_last_checkpoint(
@@ -290,9 +309,7 @@ def test_a_store_in_the_midst_of_a_rollback_journal_is_tried_again_later(
 def test_a_store_that_has_not_changed_is_not_opened_again(reader: OpenCodeReader, home: Path, store: Path) -> None:
     before = list(reader.find([home]))
     facts = store.stat()
-    with store.open("r+b") as file:
-        file.write(b"x" * facts.st_size)
-    os.utime(store, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    overwrite(store, b"x" * facts.st_size, facts)
     assert list(reader.find([home])) == before
     assert reader.locate(before[0].path) == before[0]
     os.utime(store)
