@@ -1,8 +1,9 @@
 """The stream of items of one Claude Code session: row by row, with what is seen on the way gathered in the Reading."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
 
 from msgspec import Raw
 
@@ -35,7 +36,11 @@ SYNTHETIC = "<synthetic>"  # the model of messages that the program wrote itself
 REASONING = frozenset({"thinking", "redacted_thinking"})
 CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 RESULT_SUFFIX = "tool_result"  # tool_result, web_search_tool_result, mcp_tool_result, ...
+MAX_ANSWER_CHARACTERS = 64 * 1024  # a longer one goes on in an item of its own
 OTHER_AGENTS = frozenset({"peer", "teammate", "coordinator", "agent"})
+
+Told = tuple[Item, str | None]
+"""An item, and the id of its message where it is an answer of the assistant's (empty: it has none)."""
 
 
 def read_items(source: SessionBytes, reading: Reading, copied: CopiedRows) -> Generator[Item, None, None]:
@@ -51,8 +56,13 @@ def read_items(source: SessionBytes, reading: Reading, copied: CopiedRows) -> Ge
         if record is None:
             stream.miss(line)
         elif session.sees_evidence(record):
-            yield from session.said(record)
-    yield from session.end_answer()
+            for item, message_id in session.told(record):
+                if message_id is None:
+                    yield from stream.give(item)
+                else:
+                    yield from stream.answer(item, message_id, undecided=True)
+    for item, message_id in session.end_answer():
+        yield from stream.answer(item, message_id, undecided=True)
     stream.see(last_time(source), is_damaged=False)
     yield from stream.finish(source)
 
@@ -67,7 +77,7 @@ class _Session:
         self._copied = copied
         self._is_subagent = is_subagent
         self._calls = OpenCalls()
-        self._spoken: tuple[str, Item] | None = None  # the message id and text of an answer that may go on
+        self._spoken: tuple[Item, str] | None = None  # an answer that may go on, and the id of its message
 
     def sees_evidence(self, record: Record) -> bool:
         """Take in the next row, and say whether somebody said or did something in it that counts."""
@@ -84,25 +94,22 @@ class _Session:
             self._reading.unknown[kind] += 1
         return False
 
-    def end_answer(self) -> Iterator[Item]:
-        """Give out the answer that was still going on."""
-        if self._spoken is not None:
-            message_id, item = self._spoken
-            self._spoken = None
-            yield from self._stream.answer(item, message_id, undecided=True)
-
-    def said(self, record: Record) -> Iterator[Item]:
-        """Yield the items of a row that are decided now."""
+    def told(self, record: Record) -> list[Told]:
+        """Return what is told by now; an answer waits for the next row, in which it may go on."""
         spot = Spot(record.ordinal, record.at, record.cwd)
         if record.type == ASSISTANT:
-            yield from self._assistant(decode_message(record.row.message), spot)
-            return
+            return self._assistant(decode_message(record.row.message), spot)
         if record.type == USER:
             items = self._user(record, spot)
         else:
             items = self._queued(as_fields(record.row.attachment), spot)
-        for item in items:
-            yield from self._push(item)
+        return [*self.end_answer(), *((item, None) for item in items)] if items else []
+
+    def end_answer(self) -> list[tuple[Item, str]]:
+        """Return the answer that was still going on, if there is one."""
+        ended = self._spoken
+        self._spoken = None
+        return [] if ended is None else [ended]
 
     def _why_dropped(self, record: Record) -> str:
         """Return why a row of the conversation is no evidence; empty when it is some."""
@@ -118,26 +125,28 @@ class _Session:
             return "api_error"
         return "harness" if record.is_meta else ""
 
-    def _user(self, record: Record, spot: Spot) -> Iterator[Item]:
+    def _user(self, record: Record, spot: Spot) -> list[Item]:
+        items: list[Item] = []
         words: list[Words] = []
         for block in decode_blocks(decode_message(record.row.message).content):
-            if block.kind.endswith(RESULT_SUFFIX):
-                yield from result_items(block, record.row.result, spot, self._calls, self._reading.dropped)
-            elif block.kind in MEDIA:
-                self._reading.dropped[MEDIA[block.kind]] += 1
+            kind = block.kind
+            if kind.endswith(RESULT_SUFFIX):
+                items += result_items(block, record.row.result, spot, self._calls, self._reading.dropped)
+            elif kind in MEDIA:
+                self._reading.dropped[MEDIA[kind]] += 1
             else:
                 words += self._words(as_text(block.text) or "", record.speaker)
-        yield from self._items(words, spot)
+        return items + self._items(words, spot)
 
-    def _queued(self, fields: dict[str, Raw], spot: Spot) -> Iterator[Item]:
+    def _queued(self, fields: dict[str, Raw], spot: Spot) -> list[Item]:
         if (as_text(fields.get("type")), is_true(fields.get("isMeta"))) != ("queued_command", False):
-            return
+            return []
         speaker = origin_kind(fields.get("origin"))
         mode = as_text(fields.get("commandMode")) or PROMPT_MODE
         words: list[Words] = []
         for block in decode_blocks(fields.get("prompt")):
             words += self._words(as_text(block.text) or "", speaker or ("human" if mode == PROMPT_MODE else mode))
-        yield from self._items(words, spot)
+        return self._items(words, spot)
 
     def _words(self, text: str, speaker: str) -> list[Words]:
         """Split a text of a user row; a row that says it is not a person's holds no human words."""
@@ -151,21 +160,25 @@ class _Session:
             return [replace(words, kind=ItemKind.OTHER_AGENT) for words in found]
         return found
 
-    def _items(self, words: list[Words], spot: Spot) -> Iterator[Item]:
-        for kind, run in groupby(words, key=lambda words: words.kind):
-            yield Item(kind, "\n\n".join(words.text for words in run), spot.ordinal, spot.at, spot.cwd)
+    def _items(self, words: list[Words], spot: Spot) -> list[Item]:
+        return [
+            Item(kind, "\n\n".join(words.text for words in run), spot.ordinal, spot.at, spot.cwd)
+            for kind, run in groupby(words, key=attrgetter("kind"))
+        ]
 
-    def _assistant(self, message: Message, spot: Spot) -> Iterator[Item]:
+    def _assistant(self, message: Message, spot: Spot) -> list[Told]:
         if message.model == SYNTHETIC:
             self._reading.dropped["synthetic"] += 1
-            return
+            return []
         message_id = message.id if isinstance(message.id, str) else ""
+        told: list[Told] = []
         for block in decode_blocks(message.content):
             if block.kind == "text":
-                yield from self._answer(as_text(block.text) or "", message_id, spot)
-            else:
-                for item in self._deed(block, spot):
-                    yield from self._push(item)
+                told += self._answer((as_text(block.text) or "").strip(), message_id, spot)
+            elif items := self._deed(block, spot):
+                told += self.end_answer()
+                told += [(item, None) for item in items]
+        return told
 
     def _deed(self, block: Block, spot: Spot) -> list[Item]:
         """Read what an assistant's message holds besides text: calls, and results of what runs at the server."""
@@ -180,18 +193,15 @@ class _Session:
             self._reading.unknown[f"{ASSISTANT}.{kind}"] += 1
         return []
 
-    def _answer(self, text: str, message_id: str, spot: Spot) -> Iterator[Item]:
-        """Take in a text of the assistant; several texts of one message are one answer."""
-        if self._spoken is not None and message_id and self._spoken[0] == message_id:
-            before = self._spoken[1]
-            self._spoken = (message_id, replace(before, text=f"{before.text}\n\n{text.strip()}".strip()))
-            return
-        yield from self.end_answer()
-        self._spoken = (message_id, Item(ItemKind.ASSISTANT_FINAL, text.strip(), spot.ordinal, spot.at, spot.cwd))
-
-    def _push(self, item: Item) -> Iterator[Item]:
-        yield from self.end_answer()
-        yield from self._stream.give(item)
+    def _answer(self, text: str, message_id: str, spot: Spot) -> list[tuple[Item, str]]:
+        """Take in a text of the assistant, and return the one before unless it goes on: texts of one message do."""
+        before = self._spoken[0] if self._spoken is not None and self._spoken[1] == message_id else None
+        if before is not None and message_id and len(before.text) < MAX_ANSWER_CHARACTERS:
+            self._spoken = (replace(before, text=f"{before.text}\n\n{text}".strip()), message_id)
+            return []
+        ended = self.end_answer()
+        self._spoken = (Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd), message_id)
+        return ended
 
 
 def _may_be_queued(attachment: Raw) -> bool:
