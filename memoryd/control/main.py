@@ -27,6 +27,7 @@ COMMANDS: Final[dict[str, str]] = {
     "status": "say what it is doing, what waits and until when, spend and health",
     "explain": "say of one session whether it is eligible, and what was taken from it",
     "jobs": "list jobs, show the history of one, try one again",
+    "sessions": "list sessions, and say which are remembered",
     "recall": "print exactly what an agent is given at the start of a session",
     "config": "show or check the settings",
 }

@@ -23,10 +23,11 @@ from memoryd.daemon.watcher import watch
 from memoryd.daemon.worker import Worker
 from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
 from memoryd.ledger import jobs
+from memoryd.ledger.sessions import UserMode
 from memoryd.ledger.states import JobKind
 from memoryd.pipeline.consolidate import consolidate, publish_decided
 from memoryd.pipeline.context import Context
-from memoryd.pipeline.discover import Discovery
+from memoryd.pipeline.discover import Discovery, choose_mode
 from memoryd.pipeline.extract import extract
 from memoryd.pipeline.outcomes import DISK_FULL
 
@@ -144,7 +145,7 @@ class Supervisor:
             "maintain": self._maintain,
             "pulse": self._beat,
             "watchdog": lambda: self._watch_clock(ticker, ClockWatch(context.clock)),
-            "watcher": lambda: watch(self._roots, wakeups.scan.set, context.clock),
+            "watcher": lambda: watch(self._roots, wakeups.scan.set, context.clock, hint=self._discovery.hint),
             "consolidate": lambda: self._consolidate(consolidator),
         }
         for label, worker, wakeup in extractors:
@@ -297,6 +298,10 @@ class Supervisor:
                 )
                 self._wakeups.work()
                 return {"revived": revived}
+            case "set-mode":
+                row = await choose_mode(context, str(request["thread"]), UserMode(str(request["mode"])))
+                self._wakeups.all()
+                return {"thread_id": row.thread_id}
             case other:
                 return {"error": f"this memoryd does not know the request {other!r}"}
 
