@@ -12,9 +12,10 @@ from pathlib import Path
 from memoryd import clock
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.files import is_tellable, locate_file, news_in, news_of
+from memoryd.sources.gemini_ends import end_of_document, end_of_lines
 from memoryd.sources.gemini_projects import CHATS, TMP, project_cwd, project_folder
-from memoryd.sources.gemini_reading import document_time, is_late, line_bytes, read_document, read_lines
-from memoryd.sources.gemini_records import AGENT, Header, Record, decode_record, parse_header, patched, record_time
+from memoryd.sources.gemini_reading import read_document, read_lines
+from memoryd.sources.gemini_records import AGENT, Header, Record, decode_record, parse_header, patched
 from memoryd.sources.gemini_records import read_document as read_file
 from memoryd.sources.identity import canonical_thread_id
 from memoryd.sources.items import Item, MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
@@ -71,11 +72,11 @@ class GeminiReader:
         """Read when the last record was written, and how many bytes there are up to it."""
         if _is_document(file.path):
             document, size, mtime_ns = self._document(file.path)
-            at = document_time(document)
+            at = end_of_document(document)
             return SessionTail(_second(at, mtime_ns), size, None, timed=at is not None)
         with SessionBytes(file.path) as source:
-            at, late_bytes = _end(source)
-            return SessionTail(_second(at, source.mtime_ns), source.size - late_bytes, None, timed=at is not None)
+            at, size = end_of_lines(source)
+            return SessionTail(_second(at, source.mtime_ns), size, None, timed=at is not None)
 
     def read(self, file: SessionFile, relatives: Sequence[SessionFile] = ()) -> Reading:
         """Open a session as a stream of items, as long as it is at this moment."""
@@ -87,7 +88,7 @@ class GeminiReader:
         document, size, mtime_ns = self._document(file.path)
 
         def items(reading: Reading) -> Generator[Item, None, None]:
-            at = document_time(document)
+            at = end_of_document(document)
             reading.record_bytes, reading.timed, reading.last_record_at = size, at is not None, _second(at, mtime_ns)
             yield from read_document(document, cwd, reading, size)
 
@@ -138,25 +139,11 @@ def _is_document(path: Path) -> bool:
 
 def _first_header(source: SessionBytes) -> Header | None:
     for line in source.lines():
-        record = decode_record(line).value
+        record, _ = decode_record(line)
         header = parse_header(patched(record)) if record is not None else None
         if header is not None or line.index >= HEAD_LINES:
             return header
     return None
-
-
-def _end(source: SessionBytes) -> tuple[float | None, int]:
-    """Return the time of the last record that has one, and how many bytes were added after the last event."""
-    late_bytes = 0
-    is_late_part = True
-    for line in source.lines_backwards():
-        record = decode_record(line).value
-        is_late_part = is_late_part and record is not None and is_late(record)
-        late_bytes += line_bytes(line) if is_late_part else 0
-        at = record_time(record) if record is not None else None
-        if at is not None:
-            return at, late_bytes
-    return None, late_bytes
 
 
 def _second(at: float | None, mtime_ns: int) -> int:

@@ -16,6 +16,7 @@ from memoryd.sources.gemini_records import (
     is_context,
     is_message,
     is_summary,
+    is_touch,
     listed,
     patched,
 )
@@ -59,9 +60,10 @@ class Fold:
         self._words: dict[int, int] = {}  # hash of a user message's id: hash of its content
         self._compressed: dict[int, int] = {}  # hash of an id: the line of the compression that it stands in
         for line in lines:
-            record = decode_record(line).value
-            if record is not None:
-                self._see(line.index, record)
+            if not is_touch(line):
+                record, _ = decode_record(line)
+                if record is not None:
+                    self._see(line.index, record)
 
     def _see(self, index: int, record: Record) -> None:
         if record.rewind_to:

@@ -8,10 +8,9 @@ from memoryd.errors import SessionWithoutItems
 from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.finals import FinalMessages
 from memoryd.sources.gemini_parts import Content, Spot, human_parts, part_items
-from memoryd.sources.gemini_tools import OpenCalls, call_item, parse_call, response_item
+from memoryd.sources.gemini_tools import Call, OpenCalls, call_item, response_item
 from memoryd.sources.identity import message_key
 from memoryd.sources.items import CitationSeen, Item, ItemKind
-from memoryd.sources.rawjson import as_fields, as_text
 from memoryd.sources.reader import Reading
 
 
@@ -49,10 +48,8 @@ class Telling:
             item = Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
             yield from self._final.push(item, undecided=True)
 
-    def call(self, raw: Raw, spot: Spot) -> Iterator[Item]:
+    def call(self, call: Call, spot: Spot) -> Iterator[Item]:
         """Yield a call, unless it was told before in another form."""
-        display_name = as_text(as_fields(raw).get("displayName")) or ""
-        call = parse_call(raw, display_name=display_name)
         if self._calls.open(call):
             yield from self._final.push(call_item(call, spot))
 

@@ -81,28 +81,21 @@ _INJECTED = re.compile(r"(?ims)^[ \t]*<(system-reminder|hook_context)>.*?(?:</\1
 _COMMAND = re.compile(r"\?|/[a-z?][\w.:-]*", re.IGNORECASE)
 
 _part = msgspec.json.Decoder(_Part)
+_list = msgspec.json.Decoder(list[_Part])
+_NOTHING = Content()
 
 
 def parse_content(raw: Raw | None) -> Content:
     """Sort a content value: a text, one part, or a list of texts and parts."""
-    texts: list[str] = []
-    calls: list[Raw] = []
-    responses: list[Raw] = []
-    dropped: list[str] = []
-    for value in _values(raw):
-        part = _decode(value)
-        text = as_text(value if is_text(value) else part.text) or ""
-        if part.call:
-            calls.append(part.call)
-        elif part.response:
-            responses.append(part.response)
-        elif part.inline or part.file:
-            dropped.append(_medium(part.inline or part.file))
-        elif is_true(part.thought):
-            dropped.append("reasoning")
-        elif text.strip():
-            texts.append(text)
-    return Content(tuple(texts), tuple(calls), tuple(responses), tuple(dropped))
+    if not raw:
+        return _NOTHING
+    if is_text(raw):
+        text = as_text(raw) or ""
+        return Content((text,)) if text.strip() else _NOTHING
+    found = _Sorted([], [], [], [])
+    for part in _parts(raw):
+        found.add(part)
+    return Content(tuple(found.texts), tuple(found.calls), tuple(found.responses), tuple(found.dropped))
 
 
 def human_parts(texts: Sequence[str]) -> list[Part]:
@@ -131,11 +124,34 @@ def part_items(parts: Sequence[Part], spot: Spot, dropped: Counter[str]) -> list
     ]
 
 
-def _values(raw: Raw | None) -> list[Raw]:
-    if not raw:
-        return []
-    opening = bytes(memoryview(raw)[:1])
-    return as_list(raw) if opening == b"[" else [raw]
+@dataclass(slots=True)
+class _Sorted:
+    texts: list[str]
+    calls: list[Raw]
+    responses: list[Raw]
+    dropped: list[str]
+
+    def add(self, part: _Part) -> None:
+        if part.call:
+            self.calls.append(part.call)
+        elif part.response:
+            self.responses.append(part.response)
+        elif part.inline or part.file:
+            self.dropped.append(_medium(part.inline or part.file))
+        elif is_true(part.thought):
+            self.dropped.append("reasoning")
+        elif (text := as_text(part.text)) and text.strip():
+            self.texts.append(text)
+
+
+def _parts(raw: Raw) -> list[_Part]:
+    """Decode the parts of a list, or the one part; texts in a list are parts too, anything else is left out."""
+    try:
+        return _list.decode(raw)
+    except UNREADABLE:
+        pass
+    values = as_list(raw) or [raw]
+    return [_Part(text=value) if is_text(value) else _decode(value) for value in values]
 
 
 def _decode(value: Raw) -> _Part:

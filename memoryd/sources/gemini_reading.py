@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator
 
-from memoryd.sources.decoding import is_blank
+from memoryd.sources.gemini_ends import end_of_lines
 from memoryd.sources.gemini_fold import Fold
 from memoryd.sources.gemini_items import Telling
 from memoryd.sources.gemini_parts import Spot, parse_content
@@ -13,20 +13,20 @@ from memoryd.sources.gemini_records import (
     is_known,
     is_message,
     is_summary,
+    is_touch,
     parse_message,
     patched,
-    record_time,
 )
+from memoryd.sources.gemini_tools import parse_call
 from memoryd.sources.identity import last_instant, parse_instant
 from memoryd.sources.items import Item
-from memoryd.sources.jsonl import Line, SessionBytes
-from memoryd.sources.rawjson import as_fields, as_list, as_text
+from memoryd.sources.jsonl import SessionBytes
+from memoryd.sources.rawjson import as_list, as_text
 from memoryd.sources.reader import Reading
 
 USER, GEMINI = "user", "gemini"
 NOTICES = frozenset({"info", "error", "warning"})  # what the program told the person; no evidence
 KINDS = NOTICES | {USER, GEMINI}
-LATE_PATCH = frozenset({"summary", "memoryScratchpad"})  # what a later start of the program adds to an old session
 
 
 def read_lines(source: SessionBytes, cwd: str | None, reading: Reading) -> Generator[Item, None, None]:
@@ -39,20 +39,18 @@ def read_lines(source: SessionBytes, cwd: str | None, reading: Reading) -> Gener
     fold = Fold(source.lines())
     if fold.unknown_rewinds:
         reading.unknown["$rewindTo"] += fold.unknown_rewinds
-    last_at: float | None = None
-    late_bytes = 0
     for line in source.lines():
-        record, is_damaged = _decoded(line)
-        reading.bad_lines += is_damaged
-        late_bytes = late_bytes + line_bytes(line) if record is not None and is_late(record) else 0
-        if record is None:
+        if is_touch(line):
+            session.telling.understood += 1
             continue
-        last_at = record_time(record) or last_at
-        yield from _take(record, line.index, fold, session)
-    yield from session.telling.finish(f"{source.path}", source.bytes_read)
-    reading.record_bytes = source.bytes_read - late_bytes
-    reading.timed = last_at is not None
-    reading.last_record_at = last_instant(last_at, source)
+        record, is_bad = decode_record(line)
+        reading.bad_lines += is_bad
+        if record is not None:
+            yield from _take(record, line.index, fold, session)
+    at, reading.record_bytes = end_of_lines(source)
+    reading.timed = at is not None
+    reading.last_record_at = last_instant(at, source)
+    yield from session.telling.finish(f"{source.path}", source.size)
 
 
 def read_document(document: Record, cwd: str | None, reading: Reading, size: int) -> Generator[Item, None, None]:
@@ -66,26 +64,6 @@ def read_document(document: Record, cwd: str | None, reading: Reading, size: int
         else:
             yield from session.message(message, index)
     yield from session.telling.finish("the session", size)
-
-
-def document_time(document: Record) -> float | None:
-    """Return the time of the last message, or of the document: a summary that is added later moves only that."""
-    for raw in reversed(as_list(document.messages)):
-        message = parse_message(raw)
-        if message is not None and (at := parse_instant(message.timestamp)) is not None:
-            return at
-    return record_time(document)
-
-
-def is_late(record: Record) -> bool:
-    """Tell a patch that a later start of the program adds to an old session: nothing has happened in that."""
-    members = set(as_fields(record.patch)) if record.patch else set()
-    return bool(members) and members <= LATE_PATCH
-
-
-def line_bytes(line: Line) -> int:
-    """Return how many bytes a line takes in its file."""
-    return len(line.data or b"") + line.ended
 
 
 class Session:
@@ -116,7 +94,7 @@ class Session:
             return  # each resume tells it again
         self._saw_context = self._saw_context or is_context(record)
         content = parse_content(record.content)
-        typed = parse_content(record.display_content).texts
+        typed = parse_content(record.display_content).texts if record.display_content else ()
         self.reading.dropped.update(content.dropped)
         if typed and typed != content.texts:
             self.reading.dropped["expansion"] += 1
@@ -128,22 +106,14 @@ class Session:
         self.reading.dropped.update(content.dropped)
         yield from self.telling.assistant(content, as_text(record.id), spot)
         for raw in as_list(record.tool_calls):
-            fields = as_fields(raw)
-            yield from self.telling.call(raw, spot)
-            result = parse_content(fields.get("result"))
+            call = parse_call(raw)
+            yield from self.telling.call(call, spot)
+            result = parse_content(call.result)
             self.reading.dropped.update(result.dropped)
-            at = parse_instant(fields.get("timestamp"))
+            at = parse_instant(call.timestamp)
             yield from self.telling.responses(result.responses, Spot(spot.ordinal, at or spot.at, spot.cwd))
         for raw in content.calls:
-            yield from self.telling.call(raw, spot)
-
-
-def _decoded(line: Line) -> tuple[Record | None, bool]:
-    """Decode a line, and say whether some of it is lost; a torn last line is not: the rest of it is still to come."""
-    decoded = decode_record(line)
-    if decoded.value is None:
-        return None, line.ended and not is_blank(line)
-    return decoded.value, decoded.is_damaged
+            yield from self.telling.call(parse_call(raw), spot)
 
 
 def _take(record: Record, index: int, fold: Fold, session: Session) -> Iterator[Item]:

@@ -1,5 +1,6 @@
 """Records of a Gemini CLI session: lines of the newer format, the one object of the older, and the messages in both."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable
-from memoryd.sources.decoding import Decoded, decode_line
+from memoryd.sources.decoding import decode_line, is_blank
 from memoryd.sources.gemini_parts import CONTEXT_MARKER, SUMMARY_MARKER, parse_content
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.jsonl import Line, SessionBytes
@@ -15,7 +16,10 @@ from memoryd.sources.rawjson import UNREADABLE, as_list, as_text
 
 AGENT = "gemini"
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024  # real ones reach 4 MB
+LONGEST_TOUCH = 80
 READ_TRIES, READ_PAUSE_SECONDS = 4, 0.05  # a document is rewritten for every message: a read may catch it half-written
+
+_TOUCH = re.compile(rb'\{"\$set":\{"lastUpdated":"[^"\\]*"\}\}')
 
 
 class Record(msgspec.Struct):
@@ -48,9 +52,23 @@ class Header:
 _record = msgspec.json.Decoder(Record)
 
 
-def decode_record(line: Line) -> Decoded[Record]:
-    """Decode a line; its value is None when it is blank, over the cap, or no JSON object."""
-    return decode_line(line, _record, is_known)
+def decode_record(line: Line) -> tuple[Record | None, bool]:
+    """Decode a line, and say whether it is bad: a torn last one is not, the rest of it is still to come."""
+    if line.data:
+        try:
+            return _record.decode(line.data), False
+        except UNREADABLE:
+            pass
+    decoded = decode_line(line, _record, is_known)
+    if decoded.value is None:
+        return None, line.ended and not is_blank(line)
+    return decoded.value, decoded.is_damaged
+
+
+def is_touch(line: Line) -> bool:
+    """Tell the patch after every message that only says when that was."""
+    data = line.data
+    return data is not None and len(data) <= LONGEST_TOUCH and _TOUCH.fullmatch(data) is not None
 
 
 def read_document(open_file: Callable[[], SessionBytes], pause: Callable[[float], None]) -> tuple[Record, int, int]:
@@ -92,7 +110,7 @@ def parse_header(record: Record) -> Header | None:
 
 def is_known(record: Record) -> bool:
     """Tell a record that this format has from any other object."""
-    return is_message(record) or bool(record.patch or record.session_id or record.rewind_to)
+    return bool(is_message(record) or record.patch or record.session_id or record.rewind_to)
 
 
 def is_message(record: Record) -> bool:

@@ -3,11 +3,12 @@
 import re
 from dataclasses import dataclass
 
+import msgspec
 from msgspec import Raw
 
 from memoryd.sources.gemini_parts import Spot, parse_content
 from memoryd.sources.items import Item, ItemKind
-from memoryd.sources.rawjson import as_fields, as_list, as_text, compact
+from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, compact
 
 SHELLS = frozenset({"run_shell_command", "shell", "run_terminal_cmd"})
 QUESTION_TOOLS = frozenset({"ask_user", "ask_user_question"})
@@ -30,12 +31,27 @@ _ANSWERED = re.compile(r"\AUser has provided the following answers:\s*", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call: `arguments` are still raw."""
+    """A call: `arguments` are still raw, and what else a recorded call tells: its result, and when it had that."""
 
     call_id: str | None
     tool: str
-    arguments: Raw | None
+    arguments: Raw
     external: bool
+    result: Raw | None = None
+    timestamp: Raw | None = None
+
+
+class _Fields(msgspec.Struct):
+    id: Raw = Raw()
+    name: Raw = Raw()
+    args: Raw = Raw()
+    response: Raw = Raw()
+    result: Raw = Raw()
+    timestamp: Raw = Raw()
+    display_name: Raw = msgspec.field(default=Raw(), name="displayName")
+
+
+_fields = msgspec.json.Decoder(_Fields)
 
 
 class OpenCalls:
@@ -52,7 +68,7 @@ class OpenCalls:
         if call.call_id in self._calls:
             return False
         # only a question's own arguments are needed again; others may be megabytes
-        kept = call.arguments if call.tool in QUESTION_TOOLS else None
+        kept = call.arguments if call.tool in QUESTION_TOOLS else Raw()
         self._calls[call.call_id] = Call(call.call_id, call.tool, kept, call.external)
         _trim(self._calls)
         return True
@@ -72,11 +88,12 @@ class OpenCalls:
         return True
 
 
-def parse_call(raw: Raw, *, display_name: str = "") -> Call:
-    """Read a functionCall part, or a recorded tool call: {id, name, args}."""
-    fields = as_fields(raw)
-    tool = as_text(fields.get("name")) or "tool"
-    return Call(as_text(fields.get("id")) or None, tool, fields.get("args"), is_external(tool, display_name))
+def parse_call(raw: Raw) -> Call:
+    """Read a functionCall part, or a recorded tool call."""
+    fields = _decode(raw)
+    tool = as_text(fields.name) or "tool"
+    external = is_external(tool, as_text(fields.display_name) or "")
+    return Call(as_text(fields.id) or None, tool, fields.args, external, fields.result, fields.timestamp)
 
 
 def is_external(tool: str, display_name: str = "") -> bool:
@@ -109,15 +126,15 @@ def response_item(
     `exit_code` is what the record says of a command's beside the text; else the text may tell.
     The answer to a question that the agent asked is the human speaking.
     """
-    fields = as_fields(raw)
-    call_id = as_text(fields.get("id")) or None
+    fields = _decode(raw)
+    call_id = as_text(fields.id) or None
     call = calls.find(call_id)
-    tool = call.tool if call else as_text(fields.get("name")) or "tool"
+    tool = call.tool if call else as_text(fields.name) or "tool"
     if not calls.answer(call_id):
         return None, None
     if tool in SKILL_TOOLS:
         return None, "skill"
-    text = _response_text(fields.get("response"))
+    text = _response_text(fields.response)
     if tool in QUESTION_TOOLS and (said := _answer(call.arguments if call else None, text)):
         return Item(ItemKind.HUMAN, said, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id), None
     told = None
@@ -192,6 +209,13 @@ def _answer(arguments: Raw | None, output: str) -> str:
         if words:
             lines.append(f"Asked: {question}\nAnswered: {words}" if question else words)
     return "\n".join(lines)
+
+
+def _decode(raw: Raw) -> _Fields:
+    try:
+        return _fields.decode(raw)
+    except UNREADABLE:
+        return _Fields()
 
 
 def _trim(table: dict[str, Call] | dict[str, None]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Iterator
 
 from memoryd.sources.gemini_items import Telling
 from memoryd.sources.gemini_parts import Content, Spot, parse_content
+from memoryd.sources.gemini_tools import parse_call
 from memoryd.sources.identity import last_instant
 from memoryd.sources.items import Item
 from memoryd.sources.jsonl import SessionBytes
@@ -113,7 +114,7 @@ class _Session:
         self._awaits_expansion = False
         yield from self.telling.assistant(content, as_text(record.row.uuid), spot)
         for raw in content.calls:
-            yield from self.telling.call(raw, spot)
+            yield from self.telling.call(parse_call(raw), spot)
 
     def _tool_result(self, record: Record, content: Content, spot: Spot) -> Iterator[Item]:
         exit_code = shell_exit_code(record.row) if len(content.responses) == 1 else None
