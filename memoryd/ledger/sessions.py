@@ -303,8 +303,9 @@ def is_queued(conn: sqlite3.Connection, thread_id: str, pair: Covered) -> bool:
 def record_covered(conn: sqlite3.Connection, thread_id: str, pair: Covered) -> None:
     """Record the state of the session that has been extracted.
 
-    What is known of the file may be older than what was read of it (it grew meanwhile); then the enqueued state stays,
-    so that the old knowledge does not ask for the work again.
+    Comes after the job's own end. While the job goes on, the enqueued state stays; once it is done nothing is enqueued,
+    so that a file which has returned to what was enqueued before is due. What is known of the file may also be older
+    than what was read of it (it grew meanwhile): the scan that would enqueue it looks at the file first.
     """
     change(conn, _SQL["record_covered"], _pair(thread_id, pair))
 

@@ -118,6 +118,9 @@ async def _gathered(
         await context.ledger.write(discovery.leave_out, session.thread_id, reason, word, **enqueueing(context))
         log.info("session.excluded", reason=reason)
         return Skipped(None, reason)
+    if (loaded.covered.updated_at, loaded.covered.record_bytes) == (session.covered_updated_at, session.covered_bytes):
+        # It was enqueued by what a scan knew of the file before this very state was extracted.
+        return Skipped(loaded.covered, "already_covered")
     if loaded.evidence.human_messages == 0:
         await _note(context, session, loaded.covered, ReadingFound.NO_HUMAN_MESSAGE)
         return Skipped(loaded.covered, ReadingFound.NO_HUMAN_MESSAGE.value)

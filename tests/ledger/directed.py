@@ -16,7 +16,18 @@ from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.sessions import Covered, UserMode
 from memoryd.ledger.spend import Caps, Purpose
 from memoryd.ledger.states import MOVES, JobKind, Outcome, Status
-from tests.ledger.factories import NOW, OTHER, THREAD, a_session, a_sighting, an_output, enqueue, enqueue_global
+from tests.ledger.factories import (
+    NOW,
+    OTHER,
+    THREAD,
+    a_lease,
+    a_session,
+    a_sighting,
+    an_output,
+    complete,
+    enqueue,
+    enqueue_global,
+)
 from tests.ledger.moves import PARAMETERS, insert, outcomes
 from tests.ledger.plans import plan_of
 
@@ -59,6 +70,15 @@ def what_concerns_one_row_finds_it_by_its_key(conn: sqlite3.Connection) -> None:
         "raise_waiting",
     ):
         assert "(kind=? AND job_key=?)" in _plan(conn, "jobs", name), name
+    assert "(kind=? AND job_key=?)" in _plan(conn, "sessions", "record_covered")
+
+
+def a_session_that_is_again_what_it_was_when_it_was_enqueued_is_due(conn: sqlite3.Connection) -> None:
+    """It was another when it was read: nobody has read what it is now, though that had been enqueued."""
+    enqueue(conn, updated_at=10, record_bytes=9)
+    complete(conn, a_lease(conn), covered=Covered(11, 12))
+
+    assert _session(conn, THREAD).is_open
 
 
 def a_holder_with_another_token_epoch_kind_or_key_moves_nothing(conn: sqlite3.Connection) -> None:
@@ -529,6 +549,7 @@ SCHEDULES: dict[str, Callable[[sqlite3.Connection], None]] = {
         sql_moves_a_job_exactly_as_the_table_of_moves_says,
         what_concerns_one_row_finds_it_by_its_key,
         a_holder_with_another_token_epoch_kind_or_key_moves_nothing,
+        a_session_that_is_again_what_it_was_when_it_was_enqueued_is_due,
         what_is_due_next_is_the_first_entry_of_the_partial_index,
         what_waits_is_found_in_the_partial_index,
         the_first_outcome_of_a_run_stands,

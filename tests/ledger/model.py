@@ -238,7 +238,10 @@ class Model:
         self._succeed(job, now, job.input_watermark if met else covers, policy.Wait(math.floor(now)))
         if covered is not None:
             session.covered = covered
-            session.queued = covered if session.seen == covered else session.queued
+            if session.seen == covered:
+                session.queued = covered
+            elif job.status is Status.DONE:
+                session.queued = None
         if self.keep(job.job_key, covers, text):
             self.enqueue_global(now=now)
 

@@ -203,10 +203,20 @@ def test_a_touched_file_is_not_due(conn: sqlite3.Connection) -> None:
 
 def test_a_session_that_grew_before_it_was_read_is_not_due_when_the_scan_catches_up(conn: sqlite3.Connection) -> None:
     complete(conn, a_lease(conn), output=an_output(), covered=Covered(1200, 60))
-    assert _due(conn) == []
 
     a_session(conn, updated_at=1200, record_bytes=60)
 
+    assert _due(conn) == []
+
+
+def test_a_session_that_was_another_only_while_it_was_read_is_due(conn: sqlite3.Connection) -> None:
+    """No scan ever saw the other state: what is known is what was enqueued, and nobody has read that."""
+    complete(conn, a_lease(conn), output=an_output(), covered=Covered(1200, 60))
+
+    assert _due(conn) == [THREAD]
+    assert enqueue(conn)
+    assert _due(conn) == []
+    complete(conn, a_lease(conn), output=an_output(), covered=Covered(1000, 50))
     assert _due(conn) == []
 
 

@@ -154,13 +154,17 @@ SELECT 1 FROM sessions
 WHERE thread_id = :thread_id AND queued_updated_at = :updated_at AND queued_bytes = :record_bytes;
 
 -- name: record_covered
--- When the pair is also what is known of the file, an older enqueued pair is forgotten: the file may return to it.
+-- When the pair is also what is known of the file, an older enqueued pair is forgotten: the file may return to it. When
+-- the job is done, nothing is enqueued any more: what is known of the file and not covered is due at the next scan, which
+-- looks at the file first, so that knowledge that was merely old asks for nothing.
 UPDATE sessions
 SET covered_updated_at = :updated_at, covered_bytes = :record_bytes,
-    queued_updated_at = CASE WHEN updated_at = :updated_at AND record_bytes = :record_bytes
-                        THEN :updated_at ELSE queued_updated_at END,
-    queued_bytes = CASE WHEN updated_at = :updated_at AND record_bytes = :record_bytes
-                   THEN :record_bytes ELSE queued_bytes END
+    queued_updated_at = CASE WHEN updated_at = :updated_at AND record_bytes = :record_bytes THEN :updated_at
+                        WHEN (SELECT status FROM jobs WHERE kind = 'memory_stage1' AND job_key = :thread_id) <> 'done'
+                        THEN queued_updated_at END,
+    queued_bytes = CASE WHEN updated_at = :updated_at AND record_bytes = :record_bytes THEN :record_bytes
+                   WHEN (SELECT status FROM jobs WHERE kind = 'memory_stage1' AND job_key = :thread_id) <> 'done'
+                   THEN queued_bytes END
 WHERE thread_id = :thread_id;
 
 -- name: find_selection
