@@ -1,6 +1,6 @@
 """The stream of items of one Copilot CLI session: event by event, with what is seen on the way in the Reading."""
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec import Raw
@@ -14,7 +14,7 @@ from memoryd.sources.copilot_records import (
     CONTEXTUAL,
     NOISE,
     REWIND,
-    SPOKEN,
+    TOOL_COMPLETE,
     TOOL_START,
     UNWANTED,
     USER,
@@ -83,18 +83,24 @@ class _Session:
         self._withdrawn = withdrawn
         self._cwd: str | None = None
         self._calls = OpenCalls()
+        self._readers: dict[str, Callable[[dict[str, Raw], Spot], Iterable[Item]]] = {
+            USER: self._user,
+            ASSISTANT: self._assistant,
+            TOOL_START: self._call,
+            TOOL_COMPLETE: self._output,
+        }
 
-    def take(self, line: Line) -> Iterator[Item]:
-        """Take in the next line and yield the items that are decided now."""
+    def take(self, line: Line) -> Iterable[Item]:
+        """Take in the next line and return the items that are decided now."""
         event = decode_event(line)
         if event is None:
             self.stream.miss(line)
-            return
+            return ()
         self.stream.see(event.at, is_damaged=event.is_damaged)
         if event.type in NOISE:
             self.stream.know()
-        elif event.type in SPOKEN:
-            yield from self._spoken(event, is_copy=self._copied.covers(event.row_id))
+        elif event.type in self._readers:
+            return self._spoken(event)
         elif event.type in UNWANTED:
             self.stream.know(UNWANTED[event.type])
         elif event.type in CONTEXTUAL:
@@ -102,38 +108,34 @@ class _Session:
             self._cwd = as_text(working_context(event).get("cwd")) or self._cwd
         else:
             self.stream.reading.unknown[event.type] += 1
+        return ()
 
-    def _spoken(self, event: Event, *, is_copy: bool) -> Iterator[Item]:
+    def _spoken(self, event: Event) -> Iterable[Item]:
         data = as_fields(event.data)
-        self.stream.know()
-        reason = self._reason_against(event, data, is_copy=is_copy)
-        if reason is not None:
-            self.stream.reading.dropped[reason] += 1
-            return
-        spot = Spot(event.ordinal, event.at, self._cwd)
-        if event.type == USER:
-            yield from self._user(data, spot)
-        elif event.type == ASSISTANT:
-            yield from self._assistant(data, spot)
-        elif event.type == TOOL_START:
-            if (call := call_item(data, spot, self._calls)) is not None:
-                yield from self.stream.give(call)
-        else:
-            output, images = output_item(data, spot, self._calls)
-            self.stream.reading.dropped["image"] += images
-            if output is not None:
-                yield from self.stream.give(output)
+        reason = self._reason_against(event, data)
+        self.stream.know(reason)
+        return () if reason else self._readers[event.type](data, Spot(event.ordinal, event.at, self._cwd))
 
-    def _reason_against(self, event: Event, data: dict[str, Raw], *, is_copy: bool) -> str | None:
-        if is_copy:
+    def _reason_against(self, event: Event, data: dict[str, Raw]) -> str | None:
+        if self._copied.covers(event.row_id):
             return "copied"
-        if any(event.ordinal in lines for lines in self._withdrawn):
+        if self._withdrawn and any(event.ordinal in lines for lines in self._withdrawn):
             return "rolled_back"
         return "side_chain" if event.of_sub_agent or as_text(data.get("parentToolCallId")) else None
 
+    def _call(self, data: dict[str, Raw], spot: Spot) -> Iterable[Item]:
+        call = call_item(data, spot, self._calls)
+        return () if call is None else self.stream.give(call)
+
+    def _output(self, data: dict[str, Raw], spot: Spot) -> Iterable[Item]:
+        output, images = output_item(data, spot, self._calls)
+        if images:
+            self.stream.reading.dropped["image"] += images
+        return () if output is None else self.stream.give(output)
+
     def _user(self, data: dict[str, Raw], spot: Spot) -> Iterator[Item]:
-        images = sum(as_text(as_fields(raw).get("type")) == "blob" for raw in as_list(data.get("attachments")))
-        self.stream.reading.dropped["image"] += images
+        for raw in as_list(data.get("attachments")):
+            self.stream.reading.dropped["image"] += as_text(as_fields(raw).get("type")) == "blob"
         text = (as_text(data.get("content")) or "").strip()
         if not text:
             return
@@ -147,9 +149,10 @@ class _Session:
         else:
             yield from self.stream.give(Item(ItemKind.HUMAN, text, spot.ordinal, spot.at, spot.cwd))
 
-    def _assistant(self, data: dict[str, Raw], spot: Spot) -> Iterator[Item]:
+    def _assistant(self, data: dict[str, Raw], spot: Spot) -> Iterable[Item]:
         text = (as_text(data.get("content")) or "").strip()
+        if not text:
+            return ()
         phase = PHASES.get(as_text(data.get("phase")) or "")
-        if text:
-            item = Item(phase or ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
-            yield from self.stream.answer(item, as_text(data.get("messageId")), undecided=phase is None)
+        item = Item(phase or ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
+        return self.stream.answer(item, as_text(data.get("messageId")), undecided=phase is None)

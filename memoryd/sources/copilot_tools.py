@@ -95,6 +95,8 @@ def _exit_code(data: dict[str, Raw], result: dict[str, Raw]) -> int | None:
 
 
 def _media(result: dict[str, Raw]) -> int:
+    if "contents" not in result and "binaryResultsForLlm" not in result:
+        return 0
     blocks = [as_text(as_fields(raw).get("type")) for raw in as_list(result.get("contents"))]
     return sum(kind in _MEDIA for kind in blocks) + len(as_list(result.get("binaryResultsForLlm")))
 

@@ -39,18 +39,16 @@ class ItemStream:
 
     def give(self, item: Item) -> Iterator[Item]:
         """Give out an item as soon as what was held before it is decided."""
-        yield from self._final.push(item)
+        return self._final.push(item)
 
     def answer(self, item: Item, message_id: str | None, *, undecided: bool) -> Iterator[Item]:
         """Give out what the assistant said, without the citations in it; `undecided`: final or not is seen later."""
         cited = parse_citations(item.text)
-        text = item.text
         if cited is not None:
-            key = message_id or message_key(text, item.at)
+            key = message_id or message_key(item.text, item.at)
             self.reading.citations.append(CitationSeen(key, item.at, cited.entries, cited.thread_ids))
-            text = strip_citations(text).strip()
-        if text:
-            yield from self._final.push(replace(item, text=text), undecided=undecided)
+            item = replace(item, text=strip_citations(item.text).strip())
+        return self._final.push(item, undecided=undecided) if item.text else iter(())
 
     def finish(self, source: SessionBytes) -> Iterator[Item]:
         """Give out what was held back, and settle what is known only at the end. Raises SessionWithoutItems."""
