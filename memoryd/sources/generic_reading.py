@@ -1,6 +1,6 @@
 """The stream of items of one session in the generic format: row by row, with what is seen on the way in the Reading."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from memoryd.errors import SourceError
@@ -66,19 +66,19 @@ class _Session:
         self._cwd: str | None = None
         self._calls = OpenCalls()
         self._known: dict[str, None] = {}
-        self._readers: dict[str, Callable[[Row, Spot], Iterator[Item]]] = {
+        self._readers: dict[str, Callable[[Row, Spot], Iterable[Item]]] = {
             **dict.fromkeys(PLAIN, self._plain),
             ASSISTANT: self._assistant,
             CALL: self._call,
             OUTPUT: self._output,
         }
 
-    def take(self, line: Line) -> Iterator[Item]:
-        """Take in the next line and yield the items that are decided now."""
+    def take(self, line: Line) -> Iterable[Item]:
+        """Take in the next line and return the items that are decided now."""
         row = decode_row(line)
         if row is None:
             self.stream.miss(line)
-            return
+            return ()
         self.stream.see(row.at, is_damaged=row.is_damaged)
         self._cwd = as_text(row.fields.get("cwd")) or self._cwd
         is_copy = self._copied.covers(row.row_id)
@@ -93,7 +93,8 @@ class _Session:
             self.stream.know("copied" if is_copy else "repeated")
         else:
             self.stream.know()
-            yield from self._readers[row.type](row, Spot(row.ordinal, row.at, self._cwd))
+            return self._readers[row.type](row, Spot(row.ordinal, row.at, self._cwd))
+        return ()
 
     def _is_repeated(self, row: Row) -> bool:
         if row.row_id is None:
@@ -107,12 +108,13 @@ class _Session:
 
     def _words(self, row: Row) -> str:
         text, media = content(row.fields)
-        self.stream.reading.dropped.update(media)
+        if media:
+            self.stream.reading.dropped.update(media)
         return text
 
-    def _plain(self, row: Row, spot: Spot) -> Iterator[Item]:
-        if text := self._words(row):
-            yield from self.stream.give(Item(PLAIN[row.type], text, spot.ordinal, spot.at, spot.cwd))
+    def _plain(self, row: Row, spot: Spot) -> Iterable[Item]:
+        text = self._words(row)
+        return self.stream.give(Item(PLAIN[row.type], text, spot.ordinal, spot.at, spot.cwd)) if text else ()
 
     def _assistant(self, row: Row, spot: Spot) -> Iterator[Item]:
         final = row.fields.get("final")
@@ -128,26 +130,27 @@ class _Session:
             text = call_text(tool, function.get("arguments"))
             yield from self._called(row, spot, tool, text, as_text(call.get("id")))
 
-    def _call(self, row: Row, spot: Spot) -> Iterator[Item]:
+    def _call(self, row: Row, spot: Spot) -> Iterable[Item]:
         tool = as_text(row.fields.get("tool")) or NAMELESS_TOOL
         text = self._words(row) or call_text(tool, row.fields.get("arguments"))
-        yield from self._called(row, spot, tool, text, as_text(row.fields.get("call_id")))
+        return self._called(row, spot, tool, text, as_text(row.fields.get("call_id")))
 
     def _called(self, row: Row, spot: Spot, tool: str, text: str, call_id: str | None) -> Iterator[Item]:
         external = is_true(row.fields.get("external")) or brings_outside_words(tool)
         self._calls.open(call_id, Call(tool, external, None))
-        yield from self.stream.give(_tool_item(ItemKind.TOOL_CALL, text, spot, tool, call_id, external=external))
+        return self.stream.give(_tool_item(ItemKind.TOOL_CALL, text, spot, tool, call_id, external=external))
 
-    def _output(self, row: Row, spot: Spot) -> Iterator[Item]:
+    def _output(self, row: Row, spot: Spot) -> Iterable[Item]:
         fields = row.fields
         call_id = as_text(fields.get("call_id")) or as_text(fields.get("tool_call_id"))
         call = self._calls.answer(call_id)
         tool = as_text(fields.get("tool")) or as_text(fields.get("name")) or (call.tool if call else NAMELESS_TOOL)
         external = is_true(fields.get("external")) or (call.external if call else brings_outside_words(tool))
         text, exit_code = self._words(row), as_int(fields.get("exit_code"))
-        if text or exit_code is not None:
-            item = _tool_item(ItemKind.TOOL_OUTPUT, text, spot, tool, call_id, external=external, exit_code=exit_code)
-            yield from self.stream.give(item)
+        if not text and exit_code is None:
+            return ()
+        item = _tool_item(ItemKind.TOOL_OUTPUT, text, spot, tool, call_id, external=external, exit_code=exit_code)
+        return self.stream.give(item)
 
 
 def _tool_item(
