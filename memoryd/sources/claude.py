@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.claude_branches import CopiedRows
@@ -23,7 +24,15 @@ from memoryd.sources.claude_records import (
     records,
     session_kind,
 )
-from memoryd.sources.files import files_below, is_tellable, locate_file, news_in, news_of
+from memoryd.sources.files import (
+    files_below,
+    is_passed_over,
+    is_tellable,
+    leave_aside,
+    locate_file,
+    news_in,
+    session_file,
+)
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
 from memoryd.sources.jsonl import SessionBytes
@@ -33,6 +42,10 @@ from memoryd.sources.reader import Reading
 PROJECTS = "projects"
 SUFFIX = ".jsonl"
 SUBAGENT_LEVELS = 2  # <session>/subagents/, and what newer versions sort into folders below it
+_SUBAGENT = re.compile(rf"{SUBAGENT_NAME.pattern}{re.escape(SUFFIX)}", re.ASCII)
+_TRANSCRIPT = re.compile(
+    rf"(?:{UUID_NAME.pattern}|{SUBAGENT_NAME.pattern}){re.escape(SUFFIX)}", re.IGNORECASE | re.ASCII
+)
 HEAD_LINES = 64  # how far the first row of the conversation is looked for
 
 
@@ -47,16 +60,20 @@ class ClaudeReader:
         A session that is resumed from another directory goes on in that directory's folder. Empty files, which the
         program leaves where nothing was said, are no sessions yet.
         """
-        found: dict[str, SessionFile] = {}
+        newest: dict[str, _Found] = {}
         for entry in _transcripts(homes):
-            file = news_of(AGENT, entry)
-            if file is None or not file.size:
+            found = _look_at(entry)
+            if found is None:
                 continue
-            identity = entry.name.lower()
-            other = found.get(identity)
-            if other is None or (file.mtime_ns, file.size) > (other.mtime_ns, other.size):
-                found[identity] = file
-        yield from found.values()
+            other = newest.setdefault(entry.name.lower(), found)
+            if other is not found and other.entry.path != entry.path:
+                is_newer = found.written > other.written
+                newest[entry.name.lower()] = found if is_newer else other
+                leave_aside(other.entry if is_newer else entry)
+        for found in newest.values():
+            file = None if found.is_known else session_file(AGENT, found.entry)
+            if file is not None:
+                yield file
 
     def locate(self, path: Path) -> SessionFile:
         """Look at a session's file without opening it."""
@@ -98,6 +115,14 @@ class ClaudeReader:
         return Reading(lambda reading: read_items(source, reading, CopiedRows(relatives)), source.close)
 
 
+class _Found(NamedTuple):
+    """A file in a listing: when it was written and how much (to compare), and whether the scan knows it as it lies."""
+
+    entry: "os.DirEntry[str]"
+    written: tuple[int, int]
+    is_known: bool
+
+
 @dataclass(frozen=True, slots=True)
 class _Beginning:
     """The first row of a session's conversation, and what the rows up to it say."""
@@ -117,16 +142,24 @@ def _transcripts(homes: Sequence[Path]) -> Iterator["os.DirEntry[str]"]:
 
 def _in_project(folder: str) -> Iterator["os.DirEntry[str]"]:
     for entry in news_in(folder):
-        if UUID_NAME.fullmatch(entry.name):
-            for below in files_below(Path(entry.path) / SUBAGENTS, SUBAGENT_LEVELS):
-                if _is_transcript(below.name, SUBAGENT_NAME):
+        if entry.name.endswith(SUFFIX):
+            if is_tellable(entry.name) and _TRANSCRIPT.fullmatch(entry.name):
+                yield entry
+        elif UUID_NAME.fullmatch(entry.name):
+            for below in files_below(f"{entry.path}/{SUBAGENTS}", SUBAGENT_LEVELS):
+                if is_tellable(below.name) and _SUBAGENT.fullmatch(below.name):
                     yield below
-        elif _is_transcript(entry.name, UUID_NAME) or _is_transcript(entry.name, SUBAGENT_NAME):
-            yield entry
 
 
-def _is_transcript(name: str, pattern: "re.Pattern[str]") -> bool:
-    return name.endswith(SUFFIX) and is_tellable(name) and pattern.fullmatch(name.removesuffix(SUFFIX)) is not None
+def _look_at(entry: "os.DirEntry[str]") -> _Found | None:
+    """Say how a regular file with something in it lies, without opening it; None for anything else."""
+    try:
+        if not entry.is_file(follow_symlinks=False):
+            return None
+        facts = entry.stat(follow_symlinks=False)
+    except OSError:
+        return None  # the next scan sees what became of it
+    return _Found(entry, (facts.st_mtime_ns, facts.st_size), is_passed_over(entry)) if facts.st_size else None
 
 
 def _beginning(source: SessionBytes) -> _Beginning:

@@ -149,6 +149,14 @@ def news_of(agent: str, entry: "os.DirEntry[str]") -> SessionFile | None:
     return None if is_passed_over(entry) else session_file(agent, entry)
 
 
+def leave_aside(entry: "os.DirEntry[str]") -> None:
+    """Let scans know a file that is a second one of its session: it is news again once it changes."""
+    survey = _SURVEY.get()
+    if survey is not None:
+        facts = entry.stat(follow_symlinks=False)  # a listing keeps what it asked for once
+        survey.remember(entry.path, facts.st_size, facts.st_mtime_ns)
+
+
 def session_file(agent: str, entry: "os.DirEntry[str]") -> SessionFile | None:
     """Describe a regular file of a listing; None for anything else, and for what is gone since."""
     try:

@@ -9,6 +9,7 @@ import pytest
 
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.claude import ClaudeReader
+from memoryd.sources.files import Survey, surveying
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionKind
 from tests.support.claude_sessions import (
     a_claude_session,
@@ -84,6 +85,23 @@ def test_of_two_files_with_one_name_the_one_that_was_written_last_is_the_session
     assert [file.path for file in found(tmp_path)] == [late]
     os.utime(early, (NOW, NOW))
     assert [file.path for file in found(tmp_path)] == [early]
+
+
+def test_the_second_file_of_a_session_is_no_news_to_a_scan_that_knows_the_first(tmp_path: Path) -> None:
+    early = a_claude_session(tmp_path, now=NOW, session_id=ONE, cwd="/home/dev/a", idle_hours=9)
+    late = a_claude_session(tmp_path, now=NOW, session_id=ONE, cwd="/home/dev/b", idle_hours=8)
+    facts = late.stat()
+    survey = Survey({str(late): (facts.st_size, facts.st_mtime_ns)})
+
+    def news() -> list[Path]:
+        survey.begin(quick=False, now=NOW)
+        with surveying(survey):
+            return [file.path for file in found(tmp_path)]
+
+    assert news() == []
+    assert survey.knows(str(early), early.stat().st_size, early.stat().st_mtime_ns)
+    os.utime(early, (NOW, NOW))
+    assert news() == [early]
 
 
 def test_a_home_without_a_projects_folder_is_missing(tmp_path: Path) -> None:
