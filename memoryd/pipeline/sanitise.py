@@ -3,6 +3,7 @@
 Sanitising is about whose words they are and comes first; secrets are taken out afterwards (redact.py).
 """
 
+import os.path
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +28,10 @@ class Reason(StrEnum):
 
 
 BASE64_MARK: Final = "[... base64 omitted ...]"
-_LESS, _GREATER = r"(?:<|&lt;|&amp;lt;|\\u003c)", r"(?:>|&gt;|&amp;gt;|\\u003e)"
+_LESS = r"(?:<|&(?:amp;){0,4}(?:lt|#0{0,4}60|#x0{0,4}3c);|\\{1,8}(?:u003c|x3c)|%3c)"
+_GREATER = r"(?:>|&(?:amp;){0,4}(?:gt|#0{0,4}62|#x0{0,4}3e);|\\{1,8}(?:u003e|x3e)|%3e)"
+_SLASH = r"(?:\\{0,8}/|&(?:amp;){0,4}#(?:0{0,4}47|x0{0,4}2f);|\\{1,8}(?:u002f|x2f)|%2f)"
+"""Angle brackets and the slash as they are, escaped for HTML or JSON any number of times, or for a URL."""
 _DATA_URL = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/]{64,}={0,2}")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{1024,}={0,2}")
 _TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]{0,30}[ -/]{0,3}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))")
@@ -38,22 +42,23 @@ def sanitise(
 ) -> Iterator[Item]:
     """Yield `items` without what must not be learned from; `dropped` counts by Reason what was taken out.
 
-    A private span that is not closed hides the rest of its message, which are the items of the same ordinal. The
-    output of a call goes with the call.
+    A private span that is not closed hides the rest of its message, which are the items of the same ordinal: who spoke
+    in it does not matter, only that what a program printed is no part of its call. The output of a call goes with the
+    call.
     """
     private, own = _private_pattern(private_tags), _OwnCalls(home)
-    hidden_ordinal: int | None = None
+    opened: Item | None = None
     for item in items:
         if reason := own.judge(item):
             dropped[reason] += 1
             continue
-        if item.ordinal == hidden_ordinal and item.kind is not ItemKind.TOOL_OUTPUT:
+        if opened is not None and _is_hidden(item, opened):
             dropped[Reason.PRIVATE] += 1
             continue
         stripped, blobs = _strip_unseen(item.text, private)
         dropped[Reason.BASE64] += blobs
         if stripped.open_at_end:
-            hidden_ordinal = item.ordinal
+            opened = item
         dropped[Reason.PRIVATE] += stripped.spans
         bare = _strip_memory(stripped.text)
         dropped[Reason.MEMORY_BLOCK] += bare.spans
@@ -61,6 +66,12 @@ def sanitise(
             yield item if bare.text == item.text else replace(item, text=bare.text)
         else:
             dropped[Reason.BLANK] += 1
+
+
+def _is_hidden(item: Item, opened: Item) -> bool:
+    """Say whether a span that was opened in an item before, and not closed there, goes on in this one."""
+    answers = opened.kind is ItemKind.TOOL_CALL and item.kind is ItemKind.TOOL_OUTPUT
+    return item.ordinal == opened.ordinal and not answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +89,14 @@ def _private_pattern(names: Sequence[str]) -> re.Pattern[str] | None:
     if not names:
         return None
     unended = rf"(?=\s|{_LESS})(?:(?!{_LESS}|{_GREATER}).)*(?:{_GREATER}|(?={_LESS})|\Z)"
-    return re.compile(rf"{_tag_source(names)}(?:(?P<empty>/)?{_GREATER}|{unended}|\Z)", re.IGNORECASE | re.DOTALL)
+    return re.compile(
+        rf"{_tag_source(names)}(?:(?P<empty>{_SLASH})?{_GREATER}|{unended}|\Z)", re.IGNORECASE | re.DOTALL
+    )
 
 
 def _tag_source(names: Sequence[str]) -> str:
     alternatives = "|".join(sorted((re.escape(name) for name in names), key=len, reverse=True))
-    return rf"{_LESS}(?P<close>\\?/)?\s{{0,4}}(?P<name>{alternatives})"
+    return rf"{_LESS}\s{{0,4}}(?P<close>{_SLASH})?\s{{0,4}}(?P<name>{alternatives})"
 
 
 _MEMORY_TAG: Final = re.compile(rf"{_tag_source([MARKER_OPEN.strip('<>')])}(?:\s{{0,4}}{_GREATER}|\Z)", re.IGNORECASE)
@@ -92,29 +105,54 @@ _MEMORY_TAG: Final = re.compile(rf"{_tag_source([MARKER_OPEN.strip('<>')])}(?:\s
 def _strip_private(text: str, pattern: re.Pattern[str] | None) -> _Stripped:
     """Take out private spans, nested ones with what surrounds them; a closing tag alone goes as a tag.
 
-    Spans of different names do not close each other.
+    Spans of different names do not close each other. A tag that closes itself hides nothing, unless a closing one
+    follows all the same: then it was meant to open.
     """
     if pattern is None or not pattern.search(text):
         return _Stripped(text, 0)
-    pieces: list[str] = []
-    open_tags: Counter[str] = Counter()
-    spans, position = 0, 0
+    spans = _Spans()
     for tag in pattern.finditer(text):
+        spans.meet(tag, text)
+    return spans.rest_of(text)
+
+
+class _Spans:
+    """The open tags of a text by name, and the pieces of it that stand in none."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._open: Counter[str] = Counter()
+        self._empties: dict[str, int] = {}
+        self._count = 0
+        self._position = 0
+
+    def meet(self, tag: re.Match[str], text: str) -> None:
+        """Take in the next tag of `text`."""
         name = tag["name"].lower()
-        if not open_tags:
-            pieces.append(text[position : tag.start()])
-            position = tag.end()
+        if not self._open:
+            self._pieces.append(text[self._position : tag.start()])
+            self._position = tag.end()
         if tag["close"]:
-            open_tags[name] -= 1
+            self._close(name)
         elif not tag["empty"]:
-            spans += not open_tags
-            open_tags[name] += 1
-        open_tags = +open_tags
-        if not open_tags:
-            position = tag.end()
-    if not open_tags:
-        pieces.append(text[position:])
-    return _Stripped(_joined(pieces), spans, bool(open_tags))
+            self._count += not self._open
+            self._open[name] += 1
+        elif not self._open:
+            self._empties[name] = len(self._pieces)
+        if not self._open:
+            self._position = tag.end()
+
+    def _close(self, name: str) -> None:
+        if not self._open and name in self._empties:
+            del self._pieces[self._empties.pop(name) :]
+            self._count += 1
+        self._open[name] -= 1
+        self._open = +self._open
+
+    def rest_of(self, text: str) -> _Stripped:
+        """Return what is left once there are no more tags."""
+        pieces = self._pieces if self._open else [*self._pieces, text[self._position :]]
+        return _Stripped(_joined(pieces), self._count, bool(self._open))
 
 
 def _strip_unseen(text: str, pattern: re.Pattern[str] | None) -> tuple[_Stripped, int]:
@@ -193,8 +231,8 @@ class _OwnCalls:
     """Remembers which calls were memoryd's own, so that their outputs go with them."""
 
     def __init__(self, home: Path) -> None:
-        self._home = home
-        self._names_home = re.compile(_home_source(home))
+        self._homes = tuple({home, Path(os.path.realpath(home))})
+        self._names_home = re.compile("|".join(map(_home_source, self._homes)))
         self._calls: set[str] = set()
         self._unnamed = False
 
@@ -222,9 +260,29 @@ class _OwnCalls:
     def _is_own(self, call: Item) -> bool:
         if call.tool is not None and _OWN_TOOL.search(call.tool):
             return True
-        if call.cwd is not None and Path(call.cwd).is_relative_to(self._home):
+        if call.cwd is not None and any(Path(call.cwd).is_relative_to(home) for home in self._homes):
             return True
-        return bool(_RUNS_MEMORYD.search(call.text) or self._names_home.search(call.text))
+        return bool(
+            _RUNS_MEMORYD.search(call.text)
+            or self._names_home.search(call.text)
+            or self._names_home.search(_plainly_spelled(call.text))
+        )
+
+
+def _plainly_spelled(command: str) -> str:
+    """Write paths the shortest way: without quotes and backslashes in them, `//`, `/./` and `x/../`."""
+    path = _DETOUR.sub("/", _QUOTING.sub("", command))
+    for _ in range(_MOST_DETOURS):
+        path, turns = _RETURN.subn("/", path)
+        if not turns:
+            break
+    return path
+
+
+_QUOTING: Final = re.compile(r"[\"'\\]")
+_DETOUR: Final = re.compile(r"/(?:\.?/)+")
+_RETURN: Final = re.compile(r"/(?!\.\./)[^/\s]{1,100}/\.\./")
+_MOST_DETOURS: Final = 8
 
 
 def _home_source(home: Path) -> str:

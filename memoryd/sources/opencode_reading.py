@@ -78,12 +78,14 @@ class _Stream:
         self._reading = reading
         self._is_withdrawn = False
         self._rows = 0
+        self._message_row = 0
         self._understood = 0
         self._final = FinalMessages()
 
     def take(self, message: Message | None) -> Iterator[Item]:
         """Take in the next message and yield the items that are decided now."""
         self._rows += 1
+        self._message_row = self._rows
         reason = self._why_not(message) if message is not None else None
         if message is None:
             self._reading.bad_lines += 1
@@ -137,7 +139,9 @@ class _Stream:
             if (reason := NOISE[kind]) is not None:
                 self._reading.dropped[reason] += 1
             return
-        place = Place(message, self._rows - 1, message.cwd or self._facts.directory)
+        # What a person sent is one message, whose parts hide together; an agent's message is many steps.
+        ordinal = self._message_row if message.role == USER else self._rows - 1
+        place = Place(message, ordinal, message.cwd or self._facts.directory)
         if kind == "text":
             yield from self._text(part, place)
         elif kind == "tool":

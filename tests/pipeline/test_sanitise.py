@@ -65,6 +65,18 @@ def cleaned_text(text: str, *, tags: Sequence[str] = ("private",)) -> str:
         ("a \\u003cprivate\\u003eX\\u003c/private\\u003e b", "a  b"),
         ('{"a": "<private>X<\\/private> b"}', '{"a": " b"}'),
         ("a <pri<private>X</private>vate>Y</private> b", "a <pri vate>Y b"),
+        ("a &#60;private&#62;X&#60;/private&#62; b", "a  b"),
+        ("a &#x3c;private&#x3E;X&#x3C;&#47;private&#x3e; b", "a  b"),
+        ("a &amp;amp;lt;private&amp;amp;gt;X&amp;amp;lt;/private&amp;amp;gt; b", "a  b"),
+        ("a %3Cprivate%3EX%3C%2Fprivate%3E b", "a  b"),
+        ("a \\\\u003cprivate\\\\u003eX\\\\u003c/private\\\\u003e b", "a  b"),
+        ("a \\x3cprivate\\x3eX\\x3c\\x2fprivate\\x3e b", "a  b"),
+        ("a < private >X< / private > b", "a  b"),
+        ("a <private/>X</private> b", "a  b"),
+        ("a <private/> b <private>X</private> c", "a  b  c"),
+        ("a <private><!-- </privat --> X", "a "),
+        ("~~~\n<private>\n~~~\nX", "~~~\n"),
+        ("a <private>X</private", "a "),
         ("#include <private/foo.h> and <privateer> stay", "#include <private/foo.h> and <privateer> stay"),
         ("<private-x>stays</private-x>", "<private-x>stays</private-x>"),
     ],
@@ -85,6 +97,35 @@ def test_an_open_private_span_hides_the_other_parts_of_its_message_and_no_other(
     kept, dropped = cleaned(parts)
     assert kept == ["a ", "next"]
     assert dropped == {"private": 2}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ItemKind if kind is not ItemKind.TOOL_CALL])
+@pytest.mark.parametrize("part", ItemKind)
+def test_in_every_role_an_open_span_hides_every_later_part_of_its_message(kind: ItemKind, part: ItemKind) -> None:
+    items = [an_item("a <private>X", kind, 4), an_item("part two</private> X", part, 4), an_item("next", part, 5)]
+    kept, dropped = cleaned(items)
+    assert kept == ["a ", "next"]
+    assert dropped == {"private": 2}
+
+
+def test_what_a_program_printed_is_no_part_of_the_call_that_spoke_of_a_tag() -> None:
+    items = [
+        an_item("rg '<private>' notes", ItemKind.TOOL_CALL, 4, call_id="c"),
+        an_item("more of the call", ItemKind.TOOL_CALL, 4, call_id="d"),
+        an_item("one line", ItemKind.TOOL_OUTPUT, 4, call_id="c"),
+    ]
+    assert cleaned(items)[0] == ["rg '", "one line"]
+
+
+def test_arguments_of_calls_lose_their_private_spans_however_they_are_escaped() -> None:
+    text = json.dumps(
+        {"text": "a <private>X</private> b", "inner": json.dumps({"html": "&lt;private&gt;X&lt;/private&gt;"})}
+    )
+    for _ in range(3):
+        kept, _dropped = cleaned([a_call(text)])
+        assert "X" not in kept[0]
+        assert '"inner' in kept[0].replace("\\", "")
+        text = json.dumps(text)
 
 
 def test_a_message_that_was_only_private_is_dropped_as_blank() -> None:
@@ -109,6 +150,9 @@ BLOCK = f"{MARKER_OPEN}\nv1\nlearned things\n{MARKER_CLOSE}"
         BLOCK.upper(),
         html.escape(BLOCK),
         html.escape(html.escape(BLOCK)),
+        html.escape(html.escape(html.escape(BLOCK))),
+        BLOCK.replace("<", "&#60;").replace(">", "&#62;"),
+        json.dumps(json.dumps(BLOCK)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e"))[1:-1],
         json.dumps(BLOCK)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e"),
         f"{MARKER_OPEN}it quotes {BLOCK} inside{MARKER_CLOSE}",
         f"{MARKER_OPEN}it quotes {MARKER_OPEN} inside{MARKER_CLOSE}",
@@ -158,6 +202,17 @@ OWN_COMMANDS = [
     'rg uv "$MEMORYD_HOME/memories"',
     "cat ${MEMORYD_HOME}/x",
     "cd /home/u; cat .memoryd/memories/MEMORY.md",
+    'cat "$HOME"/.memoryd/memories/MEMORY.md',
+    "cat '/home/u'/.memoryd/memories/MEMORY.md",
+    "cat /home//u/./.memoryd/memories/MEMORY.md",
+    "cat /home/u/projects/../.memoryd/memories/MEMORY.md",
+    "cat /home/u/a/b/../../.memoryd/memories/MEMORY.md",
+    r"cat /home/u/\.memoryd/memories/MEMORY.md",
+    r'{"file_path": "\/home\/u\/.memoryd\/memories\/MEMORY.md"}',
+    '{"file_path":"/home/u/.memoryd/memories/MEMORY.md","limit":20}',
+    "rg -n uv ~/.memoryd",
+    "sed -n 1,20p ../.memoryd/memories/memory_summary.md",
+    "sqlite3 file:///home/u/.memoryd/ledger.sqlite3 .dump",
 ]
 OTHER_COMMANDS = [
     "cd memoryd && ls",
@@ -184,7 +239,20 @@ def test_a_call_that_only_speaks_of_memoryd_stays(command: str) -> None:
     assert cleaned([a_call(command), an_output("out")]) == ([command, "out"], {})
 
 
-@pytest.mark.parametrize("tool", ["memoryd", "mcp__memoryd__search", "memoryd.search", "memoryd/read", "MEMORYD__note"])
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "memoryd",
+        "mcp__memoryd__search",  # Claude Code, Codex
+        "mcp_memoryd_search",  # Gemini CLI, Qwen Code
+        "memoryd__search",
+        "memoryd_search",  # OpenCode
+        "memoryd-search",  # Copilot CLI
+        "memoryd.search",
+        "memoryd/read",
+        "MEMORYD__note",
+    ],
+)
 def test_calls_of_memoryds_mcp_tools_go_with_their_outputs(tool: str) -> None:
     items = [a_call('{"query": "uv"}', tool=tool), an_output("learned things")]
     assert cleaned(items) == ([], {"own_call": 1, "own_output": 1})
