@@ -28,27 +28,21 @@ SELECT (SELECT count(*) FROM message WHERE session_id = :session_id)
 SELECT parent_id, directory, permission, revert, time_created, time_updated FROM session WHERE id = :session_id;
 
 -- name: list_messages
--- One page in the agent's own order. A message of the user carries the diffs of its turn: a big one is cut to what is
--- asked of it, here, before its text is built.
-SELECT id, time_created,
-       CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data
-            WHEN json_valid(data) THEN json_object(
-              'role', json_extract(data, '$.role'),
-              'mode', json_extract(data, '$.mode'),
-              'agent', json_extract(data, '$.agent'),
-              'finish', json_extract(data, '$.finish'),
-              'summary', json(CASE json_type(data, '$.summary') WHEN 'true' THEN 'true' ELSE 'false' END),
-              'time', json_object('created', json_extract(data, '$.time.created')),
-              'path', json_object('cwd', json_extract(data, '$.path.cwd')))
-       END
+-- One page in the agent's own order. A message of the user carries the diffs of its turn: a big one stays where it is,
+-- and `get_message` fetches it alone.
+SELECT id, time_created, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
 FROM message
 WHERE session_id = :session_id AND (time_created, id) > (:after_time, :after_id)
 ORDER BY time_created, id
 LIMIT :page;
 
+-- name: get_message
+-- One big message. SQLite's own JSON functions would take many times its size, and its time: it is cut by the decoder.
+SELECT data FROM message WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes;
+
 -- name: list_parts
--- One page from a part of a message on, across messages: a message has three parts or so. What is too big (a file as
--- base64) stays where it is, and `cut_part` asks for its edges.
+-- One page from a part of a message on, across messages: a message has three parts or so. What is big (a file as
+-- base64) stays where it is, and `get_part` fetches it alone.
 SELECT message.id, part.id, CASE WHEN length(CAST(part.data AS BLOB)) <= :most_bytes THEN part.data END
 FROM message CROSS JOIN part ON part.message_id = message.id
 WHERE message.session_id = :session_id
@@ -57,27 +51,6 @@ WHERE message.session_id = :session_id
 ORDER BY message.time_created, message.id, part.id
 LIMIT :page;
 
--- name: cut_part
--- A big part without data URLs, its texts cut; NULL when it is no JSON.
-SELECT CASE WHEN json_valid(data) THEN json_object(
-         'type', json_extract(data, '$.type'),
-         'text', substr(json_extract(data, '$.text'), 1, :most_characters),
-         'synthetic', json(CASE json_type(data, '$.synthetic') WHEN 'true' THEN 'true' ELSE 'false' END),
-         'ignored', json(CASE json_type(data, '$.ignored') WHEN 'true' THEN 'true' ELSE 'false' END),
-         'time', json_object('start', json_extract(data, '$.time.start')),
-         'mime', json_extract(data, '$.mime'),
-         'tool', json_extract(data, '$.tool'),
-         'callID', json_extract(data, '$.callID'),
-         'state', json_object(
-           'status', json_extract(data, '$.state.status'),
-           'input', json(CASE json_type(data, '$.state.input.command')
-             WHEN 'text' THEN json_object('command', substr(json_extract(data, '$.state.input.command'), 1, :most_characters))
-             ELSE json_quote(substr(json_extract(data, '$.state.input'), 1, :most_characters)) END),
-           'output', substr(json_extract(data, '$.state.output'), 1, :most_characters),
-           'error', substr(json_extract(data, '$.state.error'), 1, :most_characters),
-           'metadata', json_object('exit', json_extract(data, '$.state.metadata.exit')),
-           'time', json_object('start', json_extract(data, '$.state.time.start'),
-                               'end', json_extract(data, '$.state.time.end'))))
-       END
-FROM part
-WHERE id = :part_id;
+-- name: get_part
+-- One big part.
+SELECT data FROM part WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes;

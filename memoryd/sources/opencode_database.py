@@ -34,12 +34,11 @@ from typing import Final
 from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable, SessionVanished
+from memoryd.sources.jsonl import MAX_LINE_BYTES
 from memoryd.sources.opencode_records import Message, Part, SessionFacts, parse_message, session_facts
 
 MAX_COPY_BYTES = 256 * 1024 * 1024
-MAX_MESSAGE_BYTES = 64 * 1024  # beyond: the diffs of a turn
-MAX_PART_BYTES = 128 * 1024  # beyond: cut in the store
-MAX_CUT_CHARACTERS = 1024 * 1024
+BIG_ROW_BYTES = 128 * 1024  # such a row comes alone; no more than MAX_LINE_BYTES of it, as of a line
 MESSAGES_PER_PAGE, PARTS_PER_PAGE = 128, 64
 BUSY_SECONDS = 1.0  # only a writer that holds the database exclusively makes a reader wait
 READ_TRIES = 3
@@ -203,19 +202,19 @@ class DatabaseSession:
                     "session_id": self._session_id,
                     "after_time": after[0],
                     "after_id": after[1],
-                    "most_bytes": MAX_MESSAGE_BYTES,
+                    "most_bytes": BIG_ROW_BYTES,
                     "page": MESSAGES_PER_PAGE,
                 },
             )
             for message_id, created, data in page:
                 identity = text_of(message_id) or ""
                 after = (created, identity)
-                yield parse_message(identity, _bytes(data), created)
+                yield parse_message(identity, _bytes(data) or self._big("get_message", identity), created)
             if len(page) < MESSAGES_PER_PAGE:
                 return
 
     def parts(self, message: Message) -> Iterator[Part]:
-        """Yield a message's parts in the order of their ids; the texts of a big one are cut where they lie."""
+        """Yield a message's parts in the order of their ids."""
         own = message.message_id
         ahead = self._ahead
         while ahead and ahead[0][0] != own:
@@ -228,7 +227,7 @@ class DatabaseSession:
             while ahead and ahead[0][0] == own:
                 part = ahead.popleft()[1]
                 after = part.part_id
-                yield part if part.data is not None else Part(after, self._cut(after))
+                yield part if part.data is not None else Part(after, self._big("get_part", after))
             if ahead or is_last:
                 return
 
@@ -241,15 +240,15 @@ class DatabaseSession:
                 "from_time": message.stored_at,
                 "from_id": message.message_id,
                 "after_part": after,
-                "most_bytes": MAX_PART_BYTES,
+                "most_bytes": BIG_ROW_BYTES,
                 "page": PARTS_PER_PAGE,
             },
         )
         self._ahead.extend((text_of(of) or "", Part(text_of(name) or "", _bytes(data))) for of, name, data in page)
         return len(page) < PARTS_PER_PAGE
 
-    def _cut(self, part_id: str) -> bytes | None:
-        rows = self._database.rows("cut_part", {"part_id": part_id, "most_characters": MAX_CUT_CHARACTERS})
+    def _big(self, statement: str, row_id: object) -> bytes | None:
+        rows = self._database.rows(statement, {"id": row_id, "most_bytes": MAX_LINE_BYTES})
         return _bytes(rows[0][0]) if rows else None
 
 

@@ -18,7 +18,7 @@ import pytest
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.opencode import OpenCodeReader
-from memoryd.sources.opencode_database import MAX_PART_BYTES, STATEMENTS
+from memoryd.sources.opencode_database import BIG_ROW_BYTES, STATEMENTS
 from tests.support.opencode_sessions import an_opencode_session, connect
 
 NOW = 1_700_000_000.0
@@ -442,7 +442,7 @@ def test_rows_of_the_wrong_type_are_counted_or_passed_over(reader: OpenCodeReade
         connection.execute(MESSAGE, ("msg_y", 1_699_999_999_999, 1, "[[[["))
         connection.execute(PART, ("prt_x", "msg_one_000001", 1, 1, b"\x00\x01"))
         connection.execute(PART, (b"\xff", "msg_one_000001", 1, 1, 17))
-        connection.execute(PART, ("prt_y", "msg_one_000001", 1, 1, "{" * (MAX_PART_BYTES + 1)))
+        connection.execute(PART, ("prt_y", "msg_one_000001", 1, 1, "{" * (BIG_ROW_BYTES + 1)))
     (file,) = reader.find([home])
     with reader.read(file) as reading:
         assert humans(list(reading)) == ["hello"]
@@ -478,15 +478,14 @@ def test_a_store_that_was_replaced_is_read_anew(reader: OpenCodeReader, home: Pa
 def test_every_statement_can_be_asked_of_a_store(store: Path) -> None:
     values = {
         "session_id": "ses_one",
-        "part_id": "prt_one_000000_000000",
+        "id": "prt_one_000000_000000",
         "after_time": -1,
         "after_id": "",
         "from_time": -1,
         "from_id": "",
         "after_part": "",
         "page": 2,
-        "most_bytes": 10,
-        "most_characters": 3,
+        "most_bytes": 40,
         "newest_message": 0,
         "newest_part": 0,
     }
@@ -497,8 +496,11 @@ def test_every_statement_can_be_asked_of_a_store(store: Path) -> None:
             for name, statement in STATEMENTS.items()
         }
     assert answers["count_rows"] == [(5,)]
-    assert json.loads(answers["cut_part"][0][0])["text"] == "hel"
-    assert [row[0] for row in answers["list_messages"]] == ["msg_one_000000", "msg_one_000001"]
+    assert json.loads(answers["get_part"][0][0])["text"] == "hello"
+    assert [(row[0], row[2]) for row in answers["list_messages"]] == [
+        ("msg_one_000000", None),
+        ("msg_one_000001", None),
+    ]
     # nothing that is asked again and again reads the rows of all sessions
     scanned = {name for name, plan in plans.items() if "SCAN message" in plan or "SCAN part" in plan}
     assert scanned == {"count_rows_of_all"}
