@@ -43,7 +43,8 @@ class FinalMessages:
 
     def _release(self, kind: ItemKind) -> Iterator[Item]:
         if self._held:
-            yield replace(self._held.popleft(), kind=kind)
+            message = self._held.popleft()
+            yield message if message.kind is kind else replace(message, kind=kind)
         while self._held:
             yield self._held.popleft()
         self._characters = 0
