@@ -18,14 +18,13 @@ MCP_PREFIXES = ("mcp__", "mcp_")
 MCP_DISPLAY = "MCP Server)"  # how Gemini CLI shows the tools of a server, whatever it calls them
 MAX_OPEN_CALLS = 4096
 
-_UNTRUSTED = re.compile(r"\A\s*<untrusted_context>\n?(.*?)\n?</untrusted_context>\s*\Z", re.DOTALL)
-_HEADER = re.compile(r"\A(?:Command: .*?\nDirectory: [^\n]*\n)?(?:Output|Stdout): ?", re.DOTALL)
-_TRAILER = re.compile(
-    r"(?:(?:\A|\n)(?:Stderr: \(empty\)|Error: \(none\)|Exit Code: [^\n]*|Signal: [^\n]*|Background PIDs: [^\n]*"
-    r"|Process Group PGID: [^\n]*))+\s*\Z"
-)
-_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
-_NO_CODE = re.compile(r"^(?:Exit Code|Signal|Error): ", re.MULTILINE)
+UNTRUSTED_OPEN, UNTRUSTED_CLOSE = "<untrusted_context>", "</untrusted_context>"
+# lines that the program puts after what a command printed
+TRAILERS = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
+TRAILING_LINES = frozenset({"Stderr: (empty)", "Error: (none)"})
+
+_HEADER = re.compile(r"(?:Command: .*?\nDirectory: [^\n]*\n)?(?:Output|Stdout): ?", re.DOTALL)
+_EXIT_CODE = re.compile(r"Exit Code: (-?\d{1,9})")
 _ANSWERED = re.compile(r"\AUser has provided the following answers:\s*", re.IGNORECASE)
 
 
@@ -165,19 +164,33 @@ def shell_output(text: str) -> tuple[str, int | None]:
 
     Newer versions of Gemini CLI name the exit code only where it is not 0.
     """
-    header = _HEADER.match(text)
+    header = _HEADER.match(text) if text.startswith(("Command: ", "Output:", "Stdout:")) else None
     if header is None:
         return text, None
-    body = text[header.end() :]
-    trailer = _TRAILER.search(body)
-    told = trailer.group() if trailer else ""
-    printed = body[: trailer.start()] if trailer else body
-    code = _EXIT_CODE.search(told)
+    printed, trailers = _without_trailers(text[header.end() :])
+    code = next((found for line in trailers if (found := _EXIT_CODE.fullmatch(line))), None)
     if code is not None:
         exit_code: int | None = int(code.group(1))
     else:
-        exit_code = 0 if "Process Group PGID: " in told and not _NO_CODE.search(body) else None
+        ended = any(line.startswith("Process Group PGID: ") for line in trailers)
+        failed = any(line.startswith(("Exit Code: ", "Signal: ")) for line in trailers)
+        failed = failed or printed[printed.rfind("\n") + 1 :].startswith("Error: ")
+        exit_code = 0 if ended and not failed else None
     return "" if printed.strip() == "(empty)" else printed, exit_code
+
+
+def _without_trailers(body: str) -> tuple[str, list[str]]:
+    """Take the program's own lines off the end of what a command printed."""
+    trailers: list[str] = []
+    end = len(body.rstrip())
+    while end:
+        start = body.rfind("\n", 0, end) + 1
+        line = body[start:end]
+        if not line.startswith(TRAILERS) and line not in TRAILING_LINES:
+            break
+        trailers.append(line)
+        end = max(0, start - 1)
+    return (body[:end] if trailers else body), trailers
 
 
 def _response_text(raw: Raw | None) -> str:
@@ -192,8 +205,11 @@ def _response_text(raw: Raw | None) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    wrapped = _UNTRUSTED.match(text)
-    return wrapped.group(1) if wrapped else text
+    trimmed = text.strip() if text[:200].lstrip().startswith(UNTRUSTED_OPEN) else ""
+    if not trimmed.endswith(UNTRUSTED_CLOSE):
+        return text
+    inner = trimmed[len(UNTRUSTED_OPEN) : -len(UNTRUSTED_CLOSE)]
+    return inner.removeprefix("\n").removesuffix("\n")
 
 
 def _answer(arguments: Raw | None, output: str) -> str:

@@ -13,7 +13,7 @@ from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionK
 from memoryd.sources.jsonl import SessionBytes
 from memoryd.sources.qwen_branches import CopiedRows
 from memoryd.sources.qwen_reading import read_items
-from memoryd.sources.qwen_records import AGENT, CONVERSATION, KNOWN, SYSTEM, Record, records
+from memoryd.sources.qwen_records import AGENT, CONVERSATION, KNOWN, SYSTEM, Row, last_time, rows
 from memoryd.sources.rawjson import as_fields, as_text
 from memoryd.sources.reader import Reading
 
@@ -55,15 +55,15 @@ class QwenReader:
             beginning = _beginning(source)
         first = beginning.first
         is_sub = _is_subagent(file.path) or first.is_side_chain or beginning.spawned_by is not None
-        forked_from = as_text(as_fields(first.row.forked_from).get("sessionId"))
+        forked_from = as_text(as_fields(first.forked_from).get("sessionId"))
         parent = (file.path.parent.name if _is_subagent(file.path) else beginning.spawned_by) or forked_from
-        uuid = as_text(first.row.uuid)
+        uuid = as_text(first.uuid)
         return SessionHead(
             thread_id=canonical_thread_id(AGENT, file.path.stem),
             agent=AGENT,
             kind=SessionKind.SUBAGENT if is_sub else SessionKind.INTERACTIVE,
-            cwd=as_text(first.row.cwd) or None,
-            git_branch=as_text(first.row.branch) or None,
+            cwd=as_text(first.cwd) or None,
+            git_branch=as_text(first.branch) or None,
             parent_id=canonical_thread_id(AGENT, parent) if parent and is_usable_id(parent) else None,
             started_at=None if beginning.started_at is None else int(beginning.started_at // 1),
             memory_mode=MemoryMode.ENABLED,  # the format has no word for it
@@ -73,7 +73,7 @@ class QwenReader:
     def tail(self, file: SessionFile) -> SessionTail:
         """Read the end, back to the last row that has a time."""
         with SessionBytes(file.path) as source:
-            at = next((record.at for record in records(source.lines_backwards()) if record.at is not None), None)
+            at = last_time(source)
             return SessionTail(last_instant(at, source), source.size, None, timed=at is not None)
 
     def read(self, file: SessionFile, relatives: Sequence[SessionFile] = ()) -> Reading:
@@ -89,7 +89,7 @@ class QwenReader:
 class _Beginning:
     """The first row of a session's conversation (where there is none, of the session), and what comes before it."""
 
-    first: Record
+    first: Row
     started_at: float | None
     spawned_by: str | None
 
@@ -110,18 +110,18 @@ def _is_subagent(path: Path) -> bool:
 
 def _beginning(source: SessionBytes) -> _Beginning:
     """Read up to the first row of the conversation. Raises SessionUnreadable where no row is one of the program's."""
-    first: Record | None = None
+    first: Row | None = None
     started_at: float | None = None
     spawned_by: str | None = None
-    for record in records(source.lines()):
-        if record.type in KNOWN:
-            first = first or record
-            started_at = record.at if started_at is None else started_at
-        if record.type == SYSTEM and record.subtype == "parent_session":
-            spawned_by = as_text(as_fields(record.row.payload).get("parentSessionId"))
-        if record.type in CONVERSATION:
-            return _Beginning(record, started_at, spawned_by)
-        if record.index >= HEAD_LINES:
+    for index, row in rows(source.lines()):
+        if row.kind in KNOWN:
+            first = first or row
+            started_at = row.at if started_at is None else started_at
+        if row.kind == SYSTEM and as_text(row.subtype) == "parent_session":
+            spawned_by = as_text(as_fields(row.payload).get("parentSessionId"))
+        if row.kind in CONVERSATION:
+            return _Beginning(row, started_at, spawned_by)
+        if index >= HEAD_LINES:
             break
     if first is None:
         reason = "it is empty" if not source.size else f"none of its first {HEAD_LINES} rows is of a known type"

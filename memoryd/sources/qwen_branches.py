@@ -13,7 +13,8 @@ from msgspec import Raw
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.items import SessionFile
 from memoryd.sources.jsonl import SessionBytes
-from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Record, records
+from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Row, rows
+from memoryd.sources.rawjson import as_text
 
 MAX_COPIED_ROWS = 200_000  # of the older sessions of a lineage together, the earliest: a fork copies a beginning
 MAX_ROWS = 65_536  # how many are remembered; a rewind to an older one goes unnoticed
@@ -23,34 +24,34 @@ _NULL = b"null"
 class Abandoned:
     """The line ranges of abandoned branches; ordered, apart, asked for by line index."""
 
-    def __init__(self, records: Iterable[Record] = ()) -> None:
+    def __init__(self, session: Iterable[tuple[int, Row]] = ()) -> None:
         self._ranges: list[tuple[int, int]] = []
         self._lines: dict[int, int] = {}  # hash of a row's id: its line
-        self._last: bytes = b""
-        for record in records:
-            if record.row.uuid and not record.is_side_chain:
-                self._see(record)
+        self._last: Raw = Raw()
+        for index, row in session:
+            if row.uuid and not row.is_side_chain:
+                self._see(index, row)
         self._starts = [start for start, _ in self._ranges]
 
     def __contains__(self, index: int) -> bool:
         position = bisect_right(self._starts, index) - 1
         return position >= 0 and index < self._ranges[position][1]
 
-    def _see(self, record: Record) -> None:
-        if record.type in (USER, SYSTEM) and bytes(record.row.parent) != self._last:
-            start = self._branching_line(record)
+    def _see(self, index: int, row: Row) -> None:
+        if row.parent != self._last and row.kind in (USER, SYSTEM):
+            start = self._branching_line(row)
             if start is not None:
-                self._abandon(start, record.index)
-        self._last = bytes(record.row.uuid)
-        self._lines[_digest(record.row.uuid)] = record.index
+                self._abandon(start, index)
+        self._last = row.uuid
+        self._lines[_digest(row.uuid)] = index
         if len(self._lines) > MAX_ROWS:
             del self._lines[next(iter(self._lines))]
 
-    def _branching_line(self, record: Record) -> int | None:
+    def _branching_line(self, row: Row) -> int | None:
         """Return the first line that does not lead to this row; None where nobody can tell."""
-        if bytes(record.row.parent or _NULL) == _NULL:
-            return 0 if record.subtype == "rewind" else None
-        parent = self._lines.get(_digest(record.row.parent))
+        if not row.parent or bytes(row.parent) == _NULL:
+            return 0 if as_text(row.subtype) == "rewind" else None
+        parent = self._lines.get(_digest(row.parent))
         return None if parent is None else parent + 1
 
     def _abandon(self, start: int, end: int) -> None:
@@ -77,11 +78,11 @@ class CopiedRows:
 
     def _add_all(self, file: SessionFile) -> None:
         with SessionBytes(file.path) as source:
-            for record in records(source.lines()):
+            for _, row in rows(source.lines()):
                 if len(self._digests) >= MAX_COPIED_ROWS:
                     return
-                if record.row.uuid and record.type in CONVERSATION:
-                    self._digests.add(_digest(record.row.uuid))
+                if row.uuid and row.kind in CONVERSATION:
+                    self._digests.add(_digest(row.uuid))
 
 
 def _digest(raw: Raw) -> int:

@@ -1,15 +1,14 @@
 """Rows of a Qwen Code session: shaped like Claude Code's, with messages in Gemini form."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Raw
 
 from memoryd.sources.decoding import decode_line, is_blank
 from memoryd.sources.identity import parse_instant
-from memoryd.sources.jsonl import Line
-from memoryd.sources.rawjson import as_fields, as_int, as_text, is_true
+from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.rawjson import UNREADABLE, as_fields, as_int, as_text, is_true
 
 AGENT = "qwen"
 USER, ASSISTANT, TOOL_RESULT, SYSTEM = "user", "assistant", "tool_result", "system"
@@ -34,54 +33,55 @@ class Row(msgspec.Struct):
     side_chain: Raw = msgspec.field(default=Raw(), name="isSidechain")
     forked_from: Raw = msgspec.field(default=Raw(), name="forkedFrom")
 
+    @property
+    def kind(self) -> str:
+        """The row's type."""
+        return as_text(self.type) or ""
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One row, where it stands in the file, and whether some of its line is lost."""
-
-    row: Row
-    type: str
-    subtype: str
-    at: float | None
-    index: int
-    is_damaged: bool
+    @property
+    def at(self) -> float | None:
+        """When the row was written, in epoch seconds."""
+        return parse_instant(self.timestamp)
 
     @property
     def is_side_chain(self) -> bool:
-        """Tell a row of a sub-agent."""
-        return is_true(self.row.side_chain)
+        """Whether it is a row of a sub-agent."""
+        return is_true(self.side_chain)
 
 
 _row = msgspec.json.Decoder(Row)
 
 
-def decode_record(line: Line) -> tuple[Record | None, bool]:
+def decode_row(line: Line) -> tuple[Row | None, bool]:
     """Decode a line, and say whether it is bad: a torn last one is not, the rest of it is still to come."""
+    if line.data:
+        try:
+            return _row.decode(line.data), False
+        except UNREADABLE:
+            pass
     decoded = decode_line(line, _row, _is_whole)
-    row = decoded.value
-    if row is None:
+    if decoded.value is None:
         return None, line.ended and not is_blank(line)
-    record = Record(
-        row=row,
-        type=as_text(row.type) or "",
-        subtype=as_text(row.subtype) or "",
-        at=parse_instant(row.timestamp),
-        index=line.index,
-        is_damaged=decoded.is_damaged,
-    )
-    return record, decoded.is_damaged
+    return decoded.value, decoded.is_damaged
 
 
-def records(lines: Iterable[Line]) -> Iterator[Record]:
-    """Yield every row that can be read."""
+def rows(lines: Iterable[Line]) -> Iterator[tuple[int, Row]]:
+    """Yield every row that can be read, with the index of its line."""
     for line in lines:
-        record, _ = decode_record(line)
-        if record is not None:
-            yield record
+        row, _ = decode_row(line)
+        if row is not None:
+            yield line.index, row
+
+
+def last_time(source: SessionBytes) -> float | None:
+    """Return when the last row that says so was written."""
+    return next((at for _, row in rows(source.lines_backwards()) if (at := row.at) is not None), None)
 
 
 def shell_exit_code(row: Row) -> int | None:
     """Return the exit code of a command where the result for the screen tells it."""
+    if b'"exitCode"' not in bytes(row.result):
+        return None
     return as_int(as_fields(as_fields(row.result).get("resultDisplay")).get("exitCode"))
 
 

@@ -113,7 +113,7 @@ QWEN = "Command: ls\nDirectory: (root)\nOutput: a\nError: (none)\nExit Code: 0\n
         (f"{QWEN}{GROUP}", ("a", 0)),
         (f"{OLDER}\nBackground PIDs: (none){GROUP}", ("a", 127)),
         ("Output: x\nExit Code: (none)\nSignal: 15", ("x", None)),
-        (f"Output: the log says\nExit Code: 5\nand goes on{GROUP}", ("the log says\nExit Code: 5\nand goes on", None)),
+        (f"Output: the log says\nExit Code: 5\nand goes on{GROUP}", ("the log says\nExit Code: 5\nand goes on", 0)),
         (REJECTED, (REJECTED, None)),
         (BACKGROUND, (BACKGROUND, None)),
         ("", ("", None)),
