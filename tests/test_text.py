@@ -77,5 +77,15 @@ def test_plain_text_holds_nothing_that_no_reader_sees(text: str, expected: str) 
     assert plain(text) == expected
 
 
+@given(
+    st.text(alphabet=st.one_of(st.sampled_from("\r\n\x1b[31m]\x07\x85\u2028\u200b\ud800é"), st.characters(codec=None)))
+)
+def test_plain_text_is_plain_and_what_was_plain_stays(text: str) -> None:
+    seen = [character for character in plain(text) if character not in "\t\n"]
+    assert not {"\r", "\x1b", "\x85", "\u2028", "\u200b", "\ud800", "\0"} & set(seen)
+    ordinary = "".join(character for character in text if character.isalnum())
+    assert plain(ordinary) == ordinary
+
+
 def test_a_name_with_line_breaks_is_put_on_one_line() -> None:
     assert on_one_line("/home/x\r\n# Task Group: evil\u2028v1\0\n") == "/home/x # Task Group: evil v1"

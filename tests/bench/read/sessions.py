@@ -1,0 +1,291 @@
+"""Large sessions of every agent, in the shapes of recorded ones: tool outputs, images, compaction histories, noise.
+
+One turn is built once per agent; a session is that turn over and over, with other ids each time.
+"""
+
+import base64
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+TURN_MARK = "7070707070"  # replaced by the number of the turn, in the same length
+THREAD = "01a22835-20fe-7142-8458-53a7ac00c13f"
+AT = "2026-11-29T16:48:20.272Z"
+CWD = "/home/dev/paginator"
+OUTPUT_SIZES = (800, 2_000, 4_000, 9_000, 16_000, 30_000)
+IMAGE_BYTES, HISTORY_BYTES, ATTACHMENT_BYTES = 60_000, 120_000, 110_000
+ATTACHMENTS = 3  # with them a tenth of the bytes is conversation, as in the recorded sessions of 2.1.332
+
+_random = Random(7)
+_SENTENCE = "def return total size page count test assert self import Error line in for while None value list index"
+_WORDS = _SENTENCE.split()
+_IMAGE = base64.b64encode(_random.randbytes(IMAGE_BYTES * 3 // 4)).decode()
+
+Rows = list[dict[str, Any]]
+
+
+def text(size: int) -> str:
+    """Write something like code or a log: short lines, indents, quotes, some characters beyond ASCII."""
+    lines: list[str] = []
+    length = 0
+    while length < size:
+        words = _random.choices(_WORDS, k=_random.randint(3, 11))
+        line = " " * _random.choice((0, 4, 8)) + " ".join(words)
+        line = f'{line} "{words[0]}" \\n' if _random.random() < 0.2 else line
+        lines.append(line + (" — größer" if _random.random() < 0.03 else ""))
+        length += len(line) + 1
+    return "\n".join(lines)[:size]
+
+
+def identity(row: int) -> str:
+    return f"{row:08x}-7070-4070-8070-{TURN_MARK}{row:02x}"
+
+
+def codex_turn() -> Rows:
+    def item(kind: str, **payload: Any) -> dict[str, Any]:
+        return {"timestamp": AT, "type": "response_item", "payload": {"type": kind, **payload}}
+
+    def message(role: str, words: str, **more: Any) -> dict[str, Any]:
+        part = {"type": "output_text" if role == "assistant" else "input_text", "text": words}
+        return item("message", role=role, content=[part], **more)
+
+    image = {"type": "input_image", "image_url": f"data:image/png;base64,{_IMAGE}"}
+    human = message("user", text(300))
+    human["payload"]["content"].append(image)
+    limits = {"limit_id": "codex", "primary": {"used_percent": 4.0, "window_minutes": 300, "resets_at": 1795970900}}
+    rows = [
+        {"timestamp": AT, "type": "turn_context", "payload": {"cwd": CWD, "user_instructions": text(3_000)}},
+        {"timestamp": AT, "type": "world_state", "payload": {"state": {"agents_md": {"text": text(12_000)}}}},
+        human,
+    ]
+    for number, size in enumerate(OUTPUT_SIZES):
+        call = f"call_{TURN_MARK}{number}"
+        arguments = json.dumps({"cmd": f"pytest -q tests/test_{number}.py"})
+        rows += [
+            item("reasoning", summary=[], content=None, encrypted_content=_IMAGE[:4_000]),
+            message("assistant", text(200), phase="commentary"),
+            item("function_call", name="exec_command", arguments=arguments, call_id=call),
+            item("function_call_output", call_id=call, output=f"Process exited with code 0\nOutput:\n{text(size)}"),
+            {"timestamp": AT, "type": "event_msg", "payload": {"type": "token_count", "rate_limits": limits}},
+        ]
+    history = [message("assistant", text(2_000))["payload"] for _ in range(HISTORY_BYTES // 2_000)]
+    compacted = {"message": "", "replacement_history": history}
+    return [
+        *rows,
+        message("assistant", text(1_500), phase="final_answer"),
+        {"timestamp": AT, "type": "compacted", "payload": compacted},
+    ]
+
+
+def claude_turn() -> Rows:
+    place: dict[str, Any] = {"sessionId": THREAD, "cwd": CWD, "gitBranch": "main", "version": "2.1.332"}
+    place |= {"userType": "external"}
+    place |= {"isSidechain": False, "timestamp": AT, "entrypoint": "cli"}
+    rows: Rows = []
+
+    def add(kind: str, **more: Any) -> None:
+        row = len(rows) + 1
+        rows.append({"parentUuid": identity(row - 1), "type": kind, "uuid": identity(row), **more, **place})
+
+    def says(role: str, *blocks: dict[str, Any], **more: Any) -> None:
+        add(role, message={"role": role, "id": f"msg_{TURN_MARK}{len(rows)}", "content": list(blocks)}, **more)
+
+    picture = {"type": "base64", "media_type": "image/png", "data": _IMAGE}
+    says("user", {"type": "text", "text": text(300)}, {"type": "image", "source": picture})
+    for _ in range(ATTACHMENTS):
+        add("attachment", attachment={"type": "prompt_snapshot", "content": text(ATTACHMENT_BYTES)})
+    for number, size in enumerate(OUTPUT_SIZES):
+        call, output = f"toolu_{TURN_MARK}{number}", text(size)
+        says("assistant", {"type": "thinking", "thinking": text(400), "signature": _IMAGE[:1_000]})
+        says("assistant", {"type": "text", "text": text(200)})
+        command = {"command": f"pytest -q tests/test_{number}.py", "description": "run the tests"}
+        says("assistant", {"type": "tool_use", "id": call, "name": "Bash", "input": command})
+        result = {"type": "tool_result", "tool_use_id": call, "content": output, "is_error": False}
+        says("user", result, toolUseResult={"stdout": output, "stderr": "", "interrupted": False})
+    says("assistant", {"type": "text", "text": text(1_500)})
+    rows.append(
+        {"type": "api-request-blob", "sessionId": THREAD, "hash": "0" * 60, "message": {"content": text(20_000)}}
+    )
+    return rows
+
+
+def qwen_turn() -> Rows:
+    place = {"sessionId": THREAD, "timestamp": AT, "cwd": CWD, "version": "0.24.4", "gitBranch": "main"}
+    rows: Rows = []
+
+    def add(kind: str, provenance: str, **more: Any) -> None:
+        row = len(rows) + 1
+        head = {"uuid": identity(row), "parentUuid": identity(row - 1), "type": kind, "provenance": provenance}
+        rows.append(head | place | more)
+
+    def says(kind: str, provenance: str, role: str, *parts: dict[str, Any], **more: Any) -> None:
+        add(kind, provenance, message={"role": role, "parts": list(parts)}, **more)
+
+    picture = {"inlineData": {"mimeType": "image/png", "data": _IMAGE}}
+    says("user", "real_user", "user", {"text": text(300)}, picture)
+    for number, size in enumerate(OUTPUT_SIZES):
+        call, output = f"call_{TURN_MARK}{number}", text(size)
+        function = {"id": call, "name": "run_shell_command", "args": {"command": f"pytest -q tests/test_{number}.py"}}
+        says("assistant", "assistant_output", "model", {"text": text(200)}, {"functionCall": function})
+        add("system", "system", subtype="ui_telemetry", systemPayload={"uiEvent": {"call_id": call, "note": text(900)}})
+        answer = {"id": call, "name": "run_shell_command", "response": {"output": f"Output: {output}\nExit Code: 0"}}
+        shown = {"callId": call, "status": "success", "resultDisplay": {"type": "shell_result", "output": output}}
+        says("tool_result", "tool_result", "user", {"functionResponse": answer}, toolCallResult=shown)
+    says("assistant", "assistant_output", "model", {"text": text(1_500)})
+    return rows
+
+
+def copilot_turn() -> Rows:
+    rows: Rows = []
+
+    def add(kind: str, **data: Any) -> None:
+        row = len(rows) + 1
+        rows.append({"type": kind, "data": data, "id": identity(row), "timestamp": AT, "parentId": identity(row - 1)})
+
+    said = text(300)
+    add("user.message", content=said, transformedContent=f"<current_datetime>{AT}</current_datetime>\n\n{said}")
+    add("system.message", role="system", content=text(22_000))
+    for number, size in enumerate(OUTPUT_SIZES):
+        call, output = f"call_{TURN_MARK}{number}", text(size)
+        arguments = {"command": f"pytest -q tests/test_{number}.py", "description": "run the tests"}
+        request = {"toolCallId": call, "name": "bash", "arguments": arguments, "type": "function"}
+        add("assistant.turn_start", turnId=str(number))
+        add("session.usage_record", usage={"model": "m", "note": text(600)})
+        add("assistant.message", messageId=identity(number), content=text(200), toolRequests=[request])
+        add("tool.execution_start", toolCallId=call, toolName="bash", arguments=arguments)
+        result = {"content": output, "detailedContent": output}
+        add("tool.execution_complete", toolCallId=call, shellExecution={"exitCode": 0}, success=True, result=result)
+        add("assistant.turn_end", turnId=str(number))
+    add("assistant.message", messageId=identity(99), content=text(1_500), toolRequests=[])
+    return rows
+
+
+def gemini_turn() -> Rows:
+    picture = {"inlineData": {"mimeType": "image/png", "data": _IMAGE}}
+    rows: Rows = [{"id": identity(1), "timestamp": AT, "type": "user", "content": [{"text": text(300)}, picture]}]
+    for number, size in enumerate(OUTPUT_SIZES):
+        call, output = f"run_{TURN_MARK}{number}", text(size)
+        row: dict[str, Any] = {"id": identity(10 + number), "timestamp": AT, "type": "gemini", "content": text(200)}
+        row["thoughts"] = [{"subject": "", "description": text(400), "timestamp": AT}]
+        answer = {"functionResponse": {"id": call, "name": "run_shell_command", "response": {"output": output}}}
+        function = {"id": call, "name": "run_shell_command", "args": {"command": f"pytest -q tests/test_{number}.py"}}
+        called = function | {"result": [answer], "status": "success", "resultDisplay": output, "timestamp": AT}
+        rows += [row, {"$set": {"lastUpdated": AT}}, row | {"toolCalls": [called]}]
+        rows.append({"id": identity(30 + number), "timestamp": AT, "type": "user", "content": [answer]})
+    rows.append({"id": identity(60), "timestamp": AT, "type": "gemini", "content": text(1_500), "thoughts": []})
+    return rows
+
+
+def generic_turn() -> Rows:
+    picture = {"type": "image", "source": {"data": _IMAGE}}
+    parts = [{"type": "text", "text": text(300)}, picture]
+    rows: Rows = [{"type": "user", "id": identity(1), "content": parts, "at": AT}]
+    for number, size in enumerate(OUTPUT_SIZES):
+        call = f"c{TURN_MARK}{number}"
+        command = f"pytest -q tests/test_{number}.py"
+        rows.append({"type": "assistant", "id": identity(10 + number), "text": text(200), "at": AT})
+        rows.append(
+            {"type": "tool_call", "id": identity(30 + number), "tool": "bash", "text": command, "call_id": call}
+        )
+        output = {"type": "tool_output", "id": identity(50 + number), "text": text(size), "exit_code": 0}
+        rows.append(output | {"call_id": call, "at": AT})
+    rows.append({"type": "assistant", "id": identity(99), "text": text(1_500), "final": True, "at": AT})
+    return rows
+
+
+FIRST_LINES: dict[str, dict[str, Any]] = {
+    "codex": {"timestamp": AT, "type": "session_meta", "payload": {"id": THREAD, "timestamp": AT, "cwd": CWD}},
+    "copilot": {"type": "session.start", "data": {"sessionId": THREAD, "context": {"cwd": CWD}}, "timestamp": AT},
+    "gemini": {"sessionId": THREAD, "projectHash": "0" * 64, "startTime": AT, "lastUpdated": AT, "kind": "main"},
+    "generic": {"type": "session", "id": THREAD, "cwd": CWD, "started_at": AT},
+}
+TURNS: dict[str, Callable[[], Rows]] = {
+    "codex": codex_turn,
+    "claude": claude_turn,
+    "qwen": qwen_turn,
+    "copilot": copilot_turn,
+    "gemini": gemini_turn,
+    "generic": generic_turn,
+}
+PLACES = {
+    "codex": f"sessions/2026/11/29/rollout-2026-11-29T16-48-20-{THREAD}.jsonl",
+    "claude": f"projects/-home-dev-paginator/{THREAD}.jsonl",
+    "qwen": f"projects/-home-dev-paginator/chats/{THREAD}.jsonl",
+    "copilot": f"session-state/{THREAD}/events.jsonl",
+    "gemini": "tmp/paginator/chats/session-2026-11-29T16-48-01a22835.jsonl",
+    "generic": f"{THREAD}.jsonl",
+    "opencode": "opencode.db",
+}
+
+
+def write_session(agent: str, home: Path, size: int) -> Path:
+    """Write a session of about `size` bytes under an agent's home; return its file."""
+    path = home / PLACES[agent]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if agent == "opencode":
+        _write_store(path, size)
+        return path
+    turn = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in TURNS[agent]())
+    with path.open("wb") as file:
+        if agent in FIRST_LINES:
+            file.write(json.dumps(FIRST_LINES[agent]).encode() + b"\n")
+        for number in range(max(1, size // len(turn))):
+            file.write(turn.replace(TURN_MARK.encode(), f"{number:010d}".encode()))
+    return path
+
+
+_STORE = """
+CREATE TABLE project (id text PRIMARY KEY, worktree text NOT NULL, vcs text, name text, time_created integer,
+  time_updated integer);
+CREATE TABLE session (id text PRIMARY KEY, project_id text, parent_id text, slug text, directory text, title text,
+  version text, permission text, revert text, time_created integer, time_updated integer, time_archived integer);
+CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created integer, time_updated integer, data text);
+CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_created integer, time_updated integer,
+  data text);
+CREATE INDEX message_session ON message (session_id);
+CREATE INDEX part_message ON part (message_id);
+CREATE INDEX part_session ON part (session_id);
+"""
+SESSION, BEGAN = "ses_0123456789abcdefghijklmnop", 1_795_970_736_361
+
+
+def _write_store(path: Path, size: int) -> None:
+    with closing(sqlite3.connect(path)) as store:
+        store.executescript(_STORE)
+        store.execute("INSERT INTO project VALUES ('p', ?, 'git', NULL, ?, ?)", [CWD, BEGAN, BEGAN])
+        facts = [SESSION, "p", None, "s", CWD, "t", "1.18.33", None, None, BEGAN, BEGAN + 1, None]
+        store.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", facts)
+        turn = list(_opencode_turn())
+        written = number = 0
+        while written < size:
+            for place, (role, parts) in enumerate(turn):
+                name = f"msg_{number:010d}{place:04d}"
+                message = json.dumps({"role": role, "time": {"created": BEGAN + number}, "finish": "stop"})
+                store.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", [name, SESSION, BEGAN + number, 0, message])
+                for index, part in enumerate(parts):
+                    row = [f"prt_{number:010d}{place:04d}{index:02d}", name, SESSION, BEGAN + number, 0, part]
+                    store.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", row)
+                    written += len(part)
+            number += 1
+        store.commit()
+
+
+def _opencode_turn() -> Iterator[tuple[str, list[str]]]:
+    picture = {"type": "file", "mime": "image/png", "url": f"data:image/png;base64,{_IMAGE}"}
+    yield "user", [json.dumps({"type": "text", "text": text(300)}), json.dumps(picture)]
+    for number, size in enumerate(OUTPUT_SIZES):
+        given = {"command": f"pytest -q tests/test_{number}.py"}
+        state = {"status": "completed", "input": given, "output": text(size), "metadata": {"exit": 0}}
+        parts: Rows = [
+            {"type": "step-start", "snapshot": "0" * 40},
+            {"type": "reasoning", "text": text(400)},
+            {"type": "text", "text": text(200)},
+            {"type": "tool", "tool": "bash", "callID": f"call_{number}", "state": state},
+            {"type": "step-finish", "reason": "tool-calls", "tokens": {"input": 1, "output": 1}},
+        ]
+        yield "assistant", [json.dumps(part, ensure_ascii=False) for part in parts]
+    yield "assistant", [json.dumps({"type": "text", "text": text(1_500)})]
