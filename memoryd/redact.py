@@ -6,14 +6,13 @@ replacing.
 """
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
-from memoryd.errors import ConfigError
+from memoryd.redact_patterns import kind_of, matches, read_pattern
 from memoryd.redact_rules import DONE, RANKS, Span, shape_sources, shaped_spans
 
 PLACEHOLDER: Final = re.compile(rf"{DONE}(?::[a-z0-9_]+)?\]")
@@ -37,11 +36,12 @@ class Redacted:
 class Redactor:
     """Finds and replaces secrets; `patterns` are the user's own regular expressions, whose whole match goes.
 
-    Raises ConfigError for a pattern that is no regular expression.
+    A group's name in a pattern is the kind of what it matches. Raises ConfigError for a pattern that is no regular
+    expression, or could take for ever.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
-        self._patterns = tuple(_compile(pattern) for pattern in patterns)
+        self._patterns = tuple(read_pattern(pattern) for pattern in patterns)
 
     @property
     def fingerprint(self) -> str:
@@ -82,22 +82,9 @@ class Redactor:
         for end, resume in [*(done.span() for done in PLACEHOLDER.finditer(text)), (len(text), len(text))]:
             piece = text[begin:end]
             for pattern in self._patterns:
-                for match in pattern.finditer(piece):
-                    if match.end() > match.start():
-                        yield begin + match.start(), begin + match.end(), _CUSTOM_RANK, "custom"
+                for start, stop in matches(pattern, piece):
+                    yield begin + start, begin + stop, _CUSTOM_RANK, kind_of(pattern)
             begin = resume
-
-
-def _compile(pattern: str) -> re.Pattern[str]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ConfigError(
-            f"privacy.patterns: {pattern!r} is not a regular expression: {error}",
-            remedy="correct it, or put a backslash before what is meant literally",
-        ) from error
 
 
 def _merged(spans: list[Span]) -> list[Span]:

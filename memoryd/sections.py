@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
+from memoryd.redact_patterns import slow_because
+
 AGENTS = ("codex", "claude", "opencode", "gemini", "qwen", "copilot", "generic")
 USER_HOME: ContextVar[Path | None] = ContextVar("USER_HOME", default=None)  # what a leading ~ means; set by config.load
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
@@ -94,6 +96,8 @@ def _pattern(value: str) -> str:
         raise ValueError("is no regular expression that can be used: too deep, or a count too large") from None
     if matches_nothing:
         raise ValueError("matches the empty text, so it would redact between all letters")
+    if why := slow_because(value):
+        raise ValueError(f"could take for ever on some texts: {why}")
     return value
 
 

@@ -289,6 +289,7 @@ def test_an_unknown_key_inside_a_variable_is_refused_with_its_name(tmp_path: Pat
         ('privacy.patterns = ["("]', "privacy.patterns is no regular expression, look at its character 1"),
         ('privacy.patterns = ["x{99999999999}"]', "privacy.patterns is no regular expression that can be used"),
         ('privacy.patterns = ["x*"]', "privacy.patterns matches the empty text"),
+        ('privacy.patterns = ["(x+)+y"]', "privacy.patterns could take for ever on some texts"),
         ('privacy.private_tags = ["<private>"]', "privacy.private_tags must be the name of a tag, without < and >"),
         ('providers.Local.kind = "offline"', "providers.Local must be a name of lower-case letters"),
         ("providers.a = {}", "providers.a.kind is missing"),
