@@ -3,7 +3,8 @@
 How it is opened, and why. SQLite's own read-only mode creates a -shm file, and one that exists is written to. So:
 
 - a -wal and a -shm file: somebody may be writing. `mode=ro&readonly_shm=1` takes SQLite's locks and maps the -shm file
-  read-only; if no writer lives any more, SQLite reads the -wal into an index of its own in memory.
+  read-only; if no writer lives any more, SQLite reads the -wal into an index of its own in memory. It is open for one
+  page at a time: an agent that leaves while anybody has its store open cannot tidy up its -wal until its next start.
 - a -wal that holds something and no -shm file: nobody writes (a crash, a restored backup). Both files are copied to a
   private folder, once for every state of the two; the copy is opened and its names are removed at once, so that it
   cannot outlive this process. A database of more than MAX_COPY_BYTES is read as of its last checkpoint instead: the
@@ -24,7 +25,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -94,7 +95,10 @@ class Database:
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
                     break  # it has been waited for
                 continue
-            if self._takes_locks or look_at_store(self.path) == self._state:
+            if self._takes_locks:
+                self.close()
+                return found
+            if look_at_store(self.path) == self._state:
                 return found
             self.close()  # it was changed while it was read, and no lock kept the pages together
         with _translated(self.path, "read"):
@@ -113,9 +117,7 @@ class Database:
 
     def _connected(self) -> sqlite3.Connection:
         state = look_at_store(self.path)
-        if self._connection is not None and (
-            state == self._state or (self._takes_locks and _same_file(state, self._state))
-        ):
+        if self._connection is not None and state == self._state:
             return self._connection
         self.close()
         if state.journal is not None and state.journal[0]:
@@ -132,9 +134,10 @@ class Database:
         if self._takes_locks:
             return _connect(real, "mode=ro&readonly_shm=1")
         if state.wal_bytes and state.database[0] + state.wal_bytes <= self._copies.max_bytes:
-            connection = self._copies.copy_of(real, state)
-            self._is_copy = True
-            return connection
+            with suppress(FileNotFoundError):  # somebody has just opened and left it: its state tells, as below
+                connection = self._copies.copy_of(real, state)
+                self._is_copy = True
+                return connection
         return _connect(real, "mode=ro&immutable=1")
 
 
@@ -311,10 +314,6 @@ def _facts(real: str | Path, suffix: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return facts.st_size, facts.st_mtime_ns, facts.st_ino
-
-
-def _same_file(now: StoreState, then: StoreState | None) -> bool:
-    return then is not None and now.database[2] == then.database[2] and now.wal is not None
 
 
 def _json(value: object) -> Raw | None:

@@ -185,6 +185,8 @@ def test_a_writer_that_leaves_while_a_session_is_read_does_not_disturb(
     with reader.read(file) as reading:
         first = next(reading)
         writer.leave()
+        # nothing of ours was open to keep it from tidying up
+        assert [path.name for path in home.iterdir()] == ["opencode.db"]
         rest = list(reading)
     assert humans([first, *rest]) == ["hello", "more"] + ["x"] * 100
 
@@ -505,3 +507,27 @@ def test_every_statement_can_be_asked_of_a_store(store: Path) -> None:
     scanned = {name for name, plan in plans.items() if "SCAN message" in plan or "SCAN part" in plan}
     assert scanned == {"count_rows_of_all"}
     assert "USING COVERING INDEX" in plans["count_rows_of_all"]
+
+
+def test_agents_that_come_and_go_while_sessions_are_read_are_no_errors(home: Path, store: Path) -> None:
+    coming_and_going = (
+        "import sqlite3, sys\n"
+        "for number in range(150):\n"
+        "    connection = sqlite3.connect(sys.argv[1], isolation_level=None, timeout=20)\n"
+        "    connection.execute('PRAGMA journal_mode = WAL')\n"
+        "    connection.execute('UPDATE session SET title = ?', [str(number) * 3000])\n"
+        "    connection.close()\n"
+    )
+    agent = subprocess.Popen([sys.executable, "-c", coming_and_going, str(store)])
+    reader, reads = OpenCodeReader(), 0
+    while agent.poll() is None or reads < 5:
+        (file,) = reader.find([home])
+        assert reader.head(file).thread_id == "opencode:ses_one"
+        with reader.read(file) as reading:
+            assert humans(list(reading)) == ["hello"]
+        reads += 1
+    assert agent.returncode == 0
+    # a page that was being read at the moment of the agent's end has kept it from tidying up; its next start does
+    with closing(connect(store)):
+        pass
+    assert [path.name for path in home.iterdir()] == ["opencode.db"]
