@@ -4,6 +4,7 @@ Sizes are bytes of UTF-8, because that is what files and requests hold; a cut ne
 """
 
 import re
+from collections.abc import Sequence
 
 MARKER_OPEN = "<memoryd_memory>"
 MARKER_CLOSE = "</memoryd_memory>"
@@ -33,6 +34,20 @@ def plain(text: str) -> str:
     if not (_LINE_BREAKS.search(odd) or _UNSEEN.search(odd)):
         return text
     return _UNSEEN.sub("", _TERMINAL_CONTROLS.sub("", _LINE_BREAKS.sub("\n", text)))
+
+
+_FOLDED = tuple(letter.encode() for letter in "\u0130\u0131\u017f\u212a")
+"""Letters that a regular expression without regard to case takes for i, s and k."""
+
+
+def may_mention(text: str, names: Sequence[str]) -> bool:
+    """Say whether one of `names` may stand in `text`, in any case: False is certain, and found ten times as fast."""
+    if not all(map(str.isascii, names)):
+        return True
+    folded = text.encode("utf-8", "surrogatepass").lower()
+    if any(name.lower().encode() in folded for name in names):
+        return True
+    return len(folded) != len(text) and any(letter in folded for letter in _FOLDED)
 
 
 def on_one_line(text: str) -> str:

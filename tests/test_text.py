@@ -1,10 +1,21 @@
 """Cutting and estimating text by bytes."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryd.text import byte_length, estimate_tokens, first_line, on_one_line, plain, truncate_bytes, truncate_middle
+from memoryd.text import (
+    byte_length,
+    estimate_tokens,
+    first_line,
+    may_mention,
+    on_one_line,
+    plain,
+    truncate_bytes,
+    truncate_middle,
+)
 
 ANY_TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=60)
 
@@ -85,6 +96,21 @@ def test_plain_text_is_plain_and_what_was_plain_stays(text: str) -> None:
     assert not {"\r", "\x1b", "\x85", "\u2028", "\u200b", "\ud800", "\0"} & set(seen)
     ordinary = "".join(character for character in text if character.isalnum())
     assert plain(ordinary) == ordinary
+
+
+@given(
+    st.text(alphabet=st.sampled_from("abik\u0130\u0131\u017f\u212aSs é"), max_size=12),
+    st.sampled_from(["ask", "bis", "é"]),
+)
+def test_what_may_be_mentioned_is_never_missed(text: str, name: str) -> None:
+    found = re.search(re.escape(name), text, re.IGNORECASE)
+    assert may_mention(text, [name]) or not found
+    assert may_mention(f"x{text}{name.upper()}", ["y", name])
+
+
+def test_what_is_nowhere_is_not_mentioned() -> None:
+    assert not may_mention("Publicity is no privacy", ["private"])
+    assert not may_mention("größer — 日本", ["private", "secret"])
 
 
 def test_a_name_with_line_breaks_is_put_on_one_line() -> None:

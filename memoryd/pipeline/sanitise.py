@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from memoryd.sources.items import Item, ItemKind
-from memoryd.text import MARKER_OPEN
+from memoryd.text import MARKER_OPEN, may_mention
 
 
 class Reason(StrEnum):
@@ -46,7 +46,7 @@ def sanitise(
     in it does not matter, only that what a program printed is no part of its call. The output of a call goes with the
     call.
     """
-    private, own = _private_pattern(private_tags), _OwnCalls(home)
+    private, own = _private_tags(private_tags), _OwnCalls(home)
     opened: Item | None = None
     for item in items:
         if reason := own.judge(item):
@@ -81,7 +81,18 @@ class _Stripped:
     open_at_end: bool = False
 
 
-def _private_pattern(names: Sequence[str]) -> re.Pattern[str] | None:
+@dataclass(frozen=True, slots=True)
+class _Tags:
+    """The tags of these names, and the pattern of one of them."""
+
+    names: Sequence[str]
+    pattern: re.Pattern[str]
+
+    def stand_in(self, text: str) -> bool:
+        return may_mention(text, self.names) and self.pattern.search(text) is not None
+
+
+def _private_tags(names: Sequence[str]) -> _Tags | None:
     """Match an opening or closing tag of one of `names`, raw, HTML-escaped or JSON-escaped, in any case.
 
     A tag without its end counts too, up to the next tag or the end of the text: what is private fails closed.
@@ -89,9 +100,8 @@ def _private_pattern(names: Sequence[str]) -> re.Pattern[str] | None:
     if not names:
         return None
     unended = rf"(?=\s|{_LESS})(?:(?!{_LESS}|{_GREATER}).)*(?:{_GREATER}|(?={_LESS})|\Z)"
-    return re.compile(
-        rf"{_tag_source(names)}(?:(?P<empty>{_SLASH})?{_GREATER}|{unended}|\Z)", re.IGNORECASE | re.DOTALL
-    )
+    pattern = rf"{_tag_source(names)}(?:(?P<empty>{_SLASH})?{_GREATER}|{unended}|\Z)"
+    return _Tags(names, re.compile(pattern, re.IGNORECASE | re.DOTALL))
 
 
 def _tag_source(names: Sequence[str]) -> str:
@@ -99,19 +109,20 @@ def _tag_source(names: Sequence[str]) -> str:
     return rf"{_LESS}\s{{0,4}}(?P<close>{_SLASH})?\s{{0,4}}(?P<name>{alternatives})"
 
 
-_MEMORY_TAG: Final = re.compile(rf"{_tag_source([MARKER_OPEN.strip('<>')])}(?:\s{{0,4}}{_GREATER}|\Z)", re.IGNORECASE)
+_MEMORY_NAMES: Final = (MARKER_OPEN.strip("<>"),)
+_MEMORY_TAG: Final = re.compile(rf"{_tag_source(_MEMORY_NAMES)}(?:\s{{0,4}}{_GREATER}|\Z)", re.IGNORECASE)
 
 
-def _strip_private(text: str, pattern: re.Pattern[str] | None) -> _Stripped:
+def _strip_private(text: str, tags: _Tags | None) -> _Stripped:
     """Take out private spans, nested ones with what surrounds them; a closing tag alone goes as a tag.
 
     Spans of different names do not close each other. A tag that closes itself hides nothing, unless a closing one
     follows all the same: then it was meant to open.
     """
-    if pattern is None or not pattern.search(text):
+    if tags is None or not tags.stand_in(text):
         return _Stripped(text, 0)
     spans = _Spans()
-    for tag in pattern.finditer(text):
+    for tag in tags.pattern.finditer(text):
         spans.meet(tag, text)
     return spans.rest_of(text)
 
@@ -155,14 +166,14 @@ class _Spans:
         return _Stripped(_joined(pieces), self._count, bool(self._open))
 
 
-def _strip_unseen(text: str, pattern: re.Pattern[str] | None) -> tuple[_Stripped, int]:
+def _strip_unseen(text: str, tags: _Tags | None) -> tuple[_Stripped, int]:
     """Take out private spans, and what nobody sees; the count is of base64.
 
     A tag may stand inside a terminal's sequence, and a sequence inside a tag: neither hides the other.
     """
-    raw = _strip_private(text, pattern) if "\x1b" in text else _Stripped(text, 0)
+    raw = _strip_private(text, tags) if "\x1b" in text else _Stripped(text, 0)
     shown, blobs = _plain(raw.text)
-    bare = _strip_private(shown, pattern)
+    bare = _strip_private(shown, tags)
     return _Stripped(bare.text, raw.spans + bare.spans, raw.open_at_end or bare.open_at_end), blobs
 
 
@@ -172,7 +183,7 @@ def _strip_memory(text: str) -> _Stripped:
     A block ends at its own closing tag; where tags do not balance, because memory quotes a tag, at the last closing
     one; without any, at the end of the text.
     """
-    tags = list(_MEMORY_TAG.finditer(text))
+    tags = list(_MEMORY_TAG.finditer(text)) if may_mention(text, _MEMORY_NAMES) else []
     if not tags:
         return _Stripped(text, 0)
     last_close = max((tag.end() for tag in tags if tag["close"]), default=len(text))
@@ -208,10 +219,16 @@ def _plain(text: str) -> tuple[str, int]:
     if "\x1b" in text:
         text = _TERMINAL.sub("", text).replace("\x1b", "")  # a sequence may have stood inside another
     text, urls = _DATA_URL.subn(BASE64_MARK, text) if ";base64," in text else (text, 0)
-    text, blobs = _BASE64.subn(BASE64_MARK, text) if len(text) >= 1024 else (text, 0)
+    text, blobs = _BASE64.subn(BASE64_MARK, text) if _has_long_word(text) else (text, 0)
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text, urls + blobs
+
+
+def _has_long_word(text: str) -> bool:
+    """Say whether 1,024 characters without a space may follow each other: such a run fills one of these blocks."""
+    blocks = (text[start : start + 512] for start in range(0, len(text) - 511, 512))
+    return len(text) >= 1024 and any(" " not in block and "\n" not in block for block in blocks)
 
 
 _COMMAND_START = (
