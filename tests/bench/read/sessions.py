@@ -63,13 +63,15 @@ def codex_turn() -> Rows:
         human,
     ]
     for number, size in enumerate(OUTPUT_SIZES):
-        call = f"call_{TURN_MARK}{number}"
+        call, output = f"call_{TURN_MARK}{number}", text(size)
         arguments = json.dumps({"cmd": f"pytest -q tests/test_{number}.py"})
+        done = {"type": "item_completed", "item": {"type": "CommandExecution", "id": call, "aggregated_output": output}}
         rows += [
             item("reasoning", summary=[], content=None, encrypted_content=_IMAGE[:4_000]),
             message("assistant", text(200), phase="commentary"),
             item("function_call", name="exec_command", arguments=arguments, call_id=call),
-            item("function_call_output", call_id=call, output=f"Process exited with code 0\nOutput:\n{text(size)}"),
+            item("function_call_output", call_id=call, output=f"Process exited with code 0\nOutput:\n{output}"),
+            {"timestamp": AT, "type": "event_msg", "payload": done},
             {"timestamp": AT, "type": "event_msg", "payload": {"type": "token_count", "rate_limits": limits}},
         ]
     history = [message("assistant", text(2_000))["payload"] for _ in range(HISTORY_BYTES // 2_000)]
