@@ -19,7 +19,7 @@ from memoryd.sources.codex_records import (
     parse_memory_mode,
     parse_meta,
 )
-from memoryd.sources.files import files_below, is_passed_over, is_tellable, locate_file, session_file
+from memoryd.sources.files import files_below, is_tellable, locate_file, session_file
 from memoryd.sources.identity import canonical_thread_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionTail
 from memoryd.sources.jsonl import BLOCK_BYTES, COMPRESSED_SUFFIX, SessionBytes
@@ -31,7 +31,6 @@ DATE_LEVELS = 3  # sessions/YYYY/MM/DD
 OPEN_TRIES, OPEN_PAUSE_SECONDS = 3, 0.05  # a path may vanish while a plain file and its compressed twin are swapped
 HEAD_LINES = 64  # how far a session_meta is looked for
 CONTEXT_LINES = 16  # how far a directory is looked for when session_meta names none (files to 0.29)
-ID_AT, ID_UNTIL = 42, 6  # the thread id in a name, from its end: 36 characters before .jsonl
 _NAME = re.compile(
     r"rollout-.*?(?P<id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl(?:\.zst)?", re.IGNORECASE | re.ASCII
 )
@@ -55,7 +54,8 @@ class CodexReader:
             elif file := _unseen(entry, seen):
                 yield file
         for entry in compressed:
-            if file := _unseen(entry, seen):
+            # A scan does not list again what it knows: the plain file may lie there all the same.
+            if not os.path.exists(entry.path.removesuffix(COMPRESSED_SUFFIX)) and (file := _unseen(entry, seen)):  # noqa: PTH110
                 yield file
 
     def locate(self, path: Path) -> SessionFile:
@@ -135,9 +135,6 @@ def _entries(homes: Sequence[Path]) -> Iterator["os.DirEntry[str]"]:
 
 def _unseen(entry: "os.DirEntry[str]", seen: set[str]) -> SessionFile | None:
     """Describe a regular file that has the name of a rollout, unless one of the same thread id was seen before."""
-    if is_passed_over(entry):
-        seen.add(entry.name.removesuffix(COMPRESSED_SUFFIX)[-ID_AT:-ID_UNTIL].lower())
-        return None
     name = _NAME.fullmatch(entry.name)
     if name is None or not is_tellable(entry.name) or name["id"].lower() in seen:
         return None

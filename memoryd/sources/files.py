@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -67,8 +68,8 @@ class Survey:
         self.passed_over += 1
         return True
 
-    def listing(self, folder: str) -> list["os.DirEntry[str]"]:
-        """List a folder; in a quick scan only its folders, where nothing else can have changed."""
+    def listing(self, folder: str, *, known_too: bool) -> list["os.DirEntry[str]"]:
+        """List a folder, with the files that are known as they lie or without; a quick scan lists no quiet one."""
         try:
             changed_ns = os.stat(folder).st_mtime_ns  # noqa: PTH116 - a quick scan is little else
         except OSError:
@@ -77,9 +78,27 @@ class Survey:
         kept = self._folders.get(folder)
         if self._quick and kept is not None and kept[0] == changed_ns and self._is_quiet(folder, changed_ns):
             return kept[1]
-        entries = listing(folder)
+        entries = listing(folder) if known_too else self._changed_in(folder)
         self._folders[folder] = (changed_ns, [entry for entry in entries if entry.is_dir()])
         return entries
+
+    def _changed_in(self, folder: str) -> list["os.DirEntry[str]"]:
+        """List a folder without the files that lie as they are known: a tight loop, since that is most of a scan."""
+        news, count, known_as = [], 0, self._known.get
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    known = known_as(entry.path)
+                    if known is not None:
+                        facts = entry.stat(follow_symlinks=False)
+                        if known[1] == facts.st_mtime_ns and known[0] == facts.st_size:
+                            count += 1
+                            continue
+                    news.append(entry)
+        except OSError:
+            pass  # gone under the scan: what was listed so far holds, the next scan sees the rest
+        self.passed_over += count
+        return sorted(news, key=_name)
 
     def _is_quiet(self, folder: str, changed_ns: int) -> bool:
         newest_ns = max(changed_ns, self._newest.get(folder, 0))
@@ -90,6 +109,8 @@ class Survey:
         if mtime_ns > self._newest.get(folder, 0):
             self._newest[folder] = mtime_ns
 
+
+_name = attrgetter("name")
 
 _SURVEY: ContextVar[Survey | None] = ContextVar("_SURVEY", default=None)
 """The survey of the scan that this thread makes; without one everything is listed and made."""
@@ -109,20 +130,29 @@ def listing(folder: str | Path) -> list["os.DirEntry[str]"]:
     """Return what a folder holds in order of names; what cannot be listed holds nothing."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted(entries, key=_name)
     except OSError:
         return []
 
 
 def news_in(folder: str | Path) -> list["os.DirEntry[str]"]:
-    """Return what a folder of sessions holds; a scan may leave out files of which it knows that nothing changed."""
+    """Return what a folder of sessions holds; a quick scan leaves out the files of a quiet folder."""
     survey = _SURVEY.get()
-    return listing(folder) if survey is None else survey.listing(os.fspath(folder))
+    return listing(folder) if survey is None else survey.listing(os.fspath(folder), known_too=True)
+
+
+def changed_in(folder: str | Path) -> list["os.DirEntry[str]"]:
+    """Return what a folder of sessions holds; every scan leaves out the files that lie as it knows them."""
+    survey = _SURVEY.get()
+    return listing(folder) if survey is None else survey.listing(os.fspath(folder), known_too=False)
 
 
 def files_below(folder: str | Path, levels: int) -> Iterator["os.DirEntry[str]"]:
-    """Yield what a folder of sessions and its sub-folders, `levels` deep, hold; a sub-folder's content for its name."""
-    for entry in news_in(folder):
+    """Yield what a folder of sessions and its sub-folders, `levels` deep, hold; a sub-folder's content for its name.
+
+    As `changed_in` does, without what a scan knows.
+    """
+    for entry in changed_in(folder):
         if levels and entry.is_dir():
             yield from files_below(entry.path, levels - 1)
         else:
@@ -139,14 +169,9 @@ def is_tellable(name: str) -> bool:
 
 
 def is_passed_over(entry: "os.DirEntry[str]") -> bool:
-    """Tell whether the scan that is made knows a file as it lies: the first question of all, for most files."""
+    """Tell whether the scan that is made knows a file, which `news_in` gave, as it lies."""
     survey = _SURVEY.get()
     return survey is not None and survey.passes_over(entry)
-
-
-def news_of(agent: str, entry: "os.DirEntry[str]") -> SessionFile | None:
-    """Describe a session's file as `session_file` does; None also for one that the scan passes over."""
-    return None if is_passed_over(entry) else session_file(agent, entry)
 
 
 def leave_aside(entry: "os.DirEntry[str]") -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memoryd import clock
 from memoryd.errors import SessionUnreadable
-from memoryd.sources.files import is_tellable, locate_file, news_in, news_of
+from memoryd.sources.files import changed_in, is_tellable, locate_file, session_file
 from memoryd.sources.gemini_ends import end_of_document, end_of_lines
 from memoryd.sources.gemini_projects import CHATS, TMP, project_cwd, project_folder
 from memoryd.sources.gemini_reading import read_document, read_lines
@@ -39,7 +39,7 @@ class GeminiReader:
     def find(self, homes: Sequence[Path]) -> Iterator[SessionFile]:
         """Yield one regular file per session; of the two forms of a resumed one the newer."""
         for home in dict.fromkeys(homes):
-            for project in news_in(home / TMP):
+            for project in changed_in(home / TMP):
                 if is_tellable(project.name):
                     yield from _sessions(Path(project.path) / CHATS)
 
@@ -113,12 +113,12 @@ def _sessions(chats: Path) -> Iterator[SessionFile]:
     """Yield the sessions of a project, and those of their sub-agents in folders named like the parent."""
     older: dict[str, SessionFile] = {}
     newer: set[str] = set()
-    for entry in news_in(chats):
+    for entry in changed_in(chats):
         if not is_tellable(entry.name):
             continue
         if entry.is_dir():
             yield from _subagents(Path(entry.path))
-        elif (name := _NAME.fullmatch(entry.name)) and (file := news_of(AGENT, entry)):
+        elif (name := _NAME.fullmatch(entry.name)) and (file := session_file(AGENT, entry)):
             if entry.name.endswith(DOCUMENT_SUFFIX):
                 older[name["stem"]] = file
             else:
@@ -128,8 +128,8 @@ def _sessions(chats: Path) -> Iterator[SessionFile]:
 
 
 def _subagents(folder: Path) -> Iterator[SessionFile]:
-    for entry in news_in(folder):
-        if is_tellable(entry.name) and _SUBAGENT_NAME.fullmatch(entry.name) and (file := news_of(AGENT, entry)):
+    for entry in changed_in(folder):
+        if is_tellable(entry.name) and _SUBAGENT_NAME.fullmatch(entry.name) and (file := session_file(AGENT, entry)):
             yield file
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from memoryd.errors import SessionUnreadable
-from memoryd.sources.files import is_tellable, locate_file, news_in, news_of
+from memoryd.sources.files import changed_in, is_tellable, locate_file, session_file
 from memoryd.sources.generic_reading import read_items
 from memoryd.sources.generic_records import AGENT, SESSION, Row, SessionRow, decode_row, parse_session
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, last_instant
@@ -92,10 +92,10 @@ _UNSAID = SessionRow(None, SessionKind.INTERACTIVE, None, None, None, None, None
 
 
 def _files(folder: Path | str, levels: int) -> Iterator[SessionFile]:
-    for entry in news_in(folder):
+    for entry in changed_in(folder):
         if entry.name.startswith(HIDDEN) or not is_tellable(entry.name):
             continue
-        if entry.name.endswith(SUFFIX) and (file := news_of(AGENT, entry)) is not None:
+        if entry.name.endswith(SUFFIX) and (file := session_file(AGENT, entry)) is not None:
             yield file
         elif levels and entry.is_dir(follow_symlinks=False):
             yield from _files(entry.path, levels - 1)

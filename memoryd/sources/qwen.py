@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoryd.errors import SessionUnreadable
-from memoryd.sources.files import files_below, is_tellable, locate_file, news_in, news_of
+from memoryd.sources.files import files_below, is_tellable, locate_file, news_in, session_file
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
 from memoryd.sources.jsonl import SessionBytes
@@ -33,7 +33,7 @@ class QwenReader:
         """Yield one regular file per name, sub-agents' included; of several with one name the one written last."""
         found: dict[str, SessionFile] = {}
         for entry in _transcripts(homes):
-            file = news_of(AGENT, entry)
+            file = session_file(AGENT, entry)
             if file is None:
                 continue
             other = found.get(entry.name.lower())
