@@ -55,7 +55,8 @@ class CodexReader:
                 yield file
         for entry in compressed:
             # A scan does not list again what it knows: the plain file may lie there all the same.
-            if not os.path.exists(entry.path.removesuffix(COMPRESSED_SUFFIX)) and (file := _unseen(entry, seen)):  # noqa: PTH110
+            has_twin = Path(entry.path.removesuffix(COMPRESSED_SUFFIX)).exists()
+            if not has_twin and (file := _unseen(entry, seen)):
                 yield file
 
     def locate(self, path: Path) -> SessionFile:
