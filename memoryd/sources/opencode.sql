@@ -28,27 +28,32 @@ SELECT (SELECT count(*) FROM message WHERE session_id = :session_id)
 SELECT parent_id, directory, permission, revert, time_created, time_updated FROM session WHERE id = :session_id;
 
 -- name: list_messages
--- One page in the agent's own order. A message of the user carries the diffs of its turn: a big one stays where it is,
--- and `get_message` fetches it alone.
-SELECT id, time_created, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
+-- One page of names in the agent's own order. Older stores have no index that gives it: so the page is long, and what
+-- has to be sorted is short.
+SELECT id, time_created
 FROM message
 WHERE session_id = :session_id AND (time_created, id) > (:after_time, :after_id)
 ORDER BY time_created, id
 LIMIT :page;
+
+-- name: get_messages
+-- Some messages in the given order. A message of the user carries the diffs of its turn: a big one stays where it is,
+-- and `get_message` fetches it alone.
+SELECT message.id, message.time_created, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
+FROM json_each(:ids) AS wanted CROSS JOIN message ON message.id = wanted.value
+ORDER BY wanted.key;
 
 -- name: get_message
 -- One big message. SQLite's own JSON functions would take many times its size, and its time: it is cut by the decoder.
 SELECT data FROM message WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes;
 
 -- name: list_parts
--- One page from a part of a message on, across messages: a message has three parts or so. What is big (a file as
--- base64) stays where it is, and `get_part` fetches it alone.
-SELECT message.id, part.id, CASE WHEN length(CAST(part.data AS BLOB)) <= :most_bytes THEN part.data END
-FROM message CROSS JOIN part ON part.message_id = message.id
-WHERE message.session_id = :session_id
-  AND (message.time_created, message.id) >= (:from_time, :from_id)
-  AND (message.id > :from_id OR message.time_created > :from_time OR part.id > :after_part)
-ORDER BY message.time_created, message.id, part.id
+-- One page of the parts of some messages, from a part of the first on: a message has three parts or so. What is big (a
+-- file as base64) stays where it is, and `get_part` fetches it alone.
+SELECT part.message_id, part.id, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
+FROM json_each(:ids) AS wanted CROSS JOIN part ON part.message_id = wanted.value
+WHERE wanted.key > 0 OR part.id > :after_part
+ORDER BY wanted.key, part.id
 LIMIT :page;
 
 -- name: get_part

@@ -15,6 +15,7 @@ How it is opened, and why. SQLite's own read-only mode creates a -shm file, and 
 Rows come in pages, each a statement of its own: no cursor, and so no transaction, is held while items are used.
 """
 
+import json
 import os
 import re
 import shutil
@@ -40,7 +41,8 @@ from memoryd.sources.opencode_records import Message, Part, SessionFacts, parse_
 
 MAX_COPY_BYTES = 256 * 1024 * 1024
 BIG_ROW_BYTES = 128 * 1024  # such a row comes alone; no more than MAX_LINE_BYTES of it, as of a line
-MESSAGES_PER_PAGE, PARTS_PER_PAGE = 128, 64
+NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 64, 64
+MESSAGES_AHEAD = 24  # whose parts are fetched together
 BUSY_SECONDS = 1.0  # only a writer that holds the database exclusively makes a reader wait
 READ_TRIES = 3
 
@@ -174,6 +176,7 @@ class DatabaseSession:
     def __init__(self, database: Database, session_id: str) -> None:
         self._database = database
         self._session_id = session_id
+        self._batch: list[str] = []
         self._ahead: deque[tuple[str, Part]] = deque()
 
     def facts(self) -> SessionFacts:
@@ -205,16 +208,22 @@ class DatabaseSession:
                     "session_id": self._session_id,
                     "after_time": after[0],
                     "after_id": after[1],
-                    "most_bytes": BIG_ROW_BYTES,
-                    "page": MESSAGES_PER_PAGE,
+                    "page": NAMES_PER_PAGE,
                 },
             )
-            for message_id, created, data in page:
-                identity = text_of(message_id) or ""
-                after = (created, identity)
-                yield parse_message(identity, _bytes(data) or self._big("get_message", identity), created)
-            if len(page) < MESSAGES_PER_PAGE:
+            names = [text_of(name) or "" for name, _ in page]
+            for start in range(0, len(names), MESSAGES_PER_PAGE):
+                yield from self._messages(names[start : start + MESSAGES_PER_PAGE])
+            if len(page) < NAMES_PER_PAGE:
                 return
+            after = (page[-1][1], names[-1])
+
+    def _messages(self, names: list[str]) -> Iterator[Message | None]:
+        self._batch = names
+        wanted = {"ids": json.dumps(names), "most_bytes": BIG_ROW_BYTES}
+        for message_id, created, data in self._database.rows("get_messages", wanted):
+            name = text_of(message_id) or ""
+            yield parse_message(name, _bytes(data) or self._big("get_message", name), created)
 
     def parts(self, message: Message) -> Iterator[Part]:
         """Yield a message's parts in the order of their ids."""
@@ -236,12 +245,13 @@ class DatabaseSession:
 
     def _look_ahead(self, message: Message, after: str) -> bool:
         """Fetch the next page from a message's part on; tell whether it is the last one."""
+        own = message.message_id
+        at = self._batch.index(own) if own in self._batch else None
+        names = [own] if at is None else self._batch[at : at + MESSAGES_AHEAD]
         page = self._database.rows(
             "list_parts",
             {
-                "session_id": self._session_id,
-                "from_time": message.stored_at,
-                "from_id": message.message_id,
+                "ids": json.dumps(names),
                 "after_part": after,
                 "most_bytes": BIG_ROW_BYTES,
                 "page": PARTS_PER_PAGE,

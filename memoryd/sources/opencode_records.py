@@ -64,10 +64,7 @@ _message_rows = msgspec.json.Decoder(_MessageRow)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message without its parts. `finish` says why the model stopped; `cwd` is where it worked, if it says.
-
-    `stored_at` is the time beside the message in its store, by which that orders it.
-    """
+    """A message without its parts. `finish` says why the model stopped; `cwd` is where it worked, if it says."""
 
     message_id: str
     created_ms: int
@@ -75,7 +72,6 @@ class Message:
     finish: str | None
     is_compaction: bool
     cwd: str | None
-    stored_at: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +130,7 @@ def session_facts(
 
 
 def parse_message(message_id: str, data: bytes | None, stored_at: object = None) -> Message | None:
-    """Read a message's JSON; None when it is no JSON object."""
+    """Read a message's JSON; `stored_at` is the time beside it in a database. None when it is no JSON object."""
     try:
         row = _message_rows.decode(data or b"")
     except UNREADABLE:
@@ -146,7 +142,7 @@ def parse_message(message_id: str, data: bytes | None, stored_at: object = None)
     if created is None:
         created = stored_at if isinstance(stored_at, int) else 0
     is_compaction = COMPACTION in (row.mode, row.agent) or is_true(row.summary)
-    return Message(message_id, created, row.role, row.finish, is_compaction, row.path.cwd, stored_at)
+    return Message(message_id, created, row.role, row.finish, is_compaction, row.path.cwd)
 
 
 def _mended_row(fields: dict[str, Raw]) -> _MessageRow | None:

@@ -483,8 +483,7 @@ def test_every_statement_can_be_asked_of_a_store(store: Path) -> None:
         "id": "prt_one_000000_000000",
         "after_time": -1,
         "after_id": "",
-        "from_time": -1,
-        "from_id": "",
+        "ids": '["msg_one_000001", "msg_one_000000"]',
         "after_part": "",
         "page": 2,
         "most_bytes": 40,
@@ -499,10 +498,10 @@ def test_every_statement_can_be_asked_of_a_store(store: Path) -> None:
         }
     assert answers["count_rows"] == [(5,)]
     assert json.loads(answers["get_part"][0][0])["text"] == "hello"
-    assert [(row[0], row[2]) for row in answers["list_messages"]] == [
-        ("msg_one_000000", None),
-        ("msg_one_000001", None),
-    ]
+    first, second = "msg_one_000000", "msg_one_000001"
+    assert [row[0] for row in answers["list_messages"]] == [first, second]
+    assert [(row[0], row[2]) for row in answers["get_messages"]] == [(second, None), (first, None)]
+    assert [row[0] for row in answers["list_parts"]] == [second, second]
     # nothing that is asked again and again reads the rows of all sessions
     scanned = {name for name, plan in plans.items() if "SCAN message" in plan or "SCAN part" in plan}
     assert scanned == {"count_rows_of_all"}
