@@ -172,7 +172,7 @@ def waiting(updated_at: float, when: Window) -> Waiting | None:
 
 def matches_any(cwd: str | None, globs: Sequence[str]) -> bool:
     """Tell whether a directory, or a parent of it, matches one of the globs; `~` stands expanded in them already."""
-    if cwd is None:
+    if cwd is None or not globs:
         return False
     path = PurePath(cwd)
     candidates = [str(path), *(str(parent) for parent in path.parents)]
