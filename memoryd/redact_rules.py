@@ -185,7 +185,7 @@ def shape_sources() -> list[tuple[str, str, str]]:
 
 def shaped_spans(text: str) -> Iterator[Span]:
     """Yield every secret of `text` that is known by its own shape; spans may overlap and come in no order."""
-    runs = "\n".join(_RUNS.findall(text))
+    runs = "\n".join(set(_RUNS.findall(text)))
     for rank, rule in enumerate(_PREFIX_RULES):
         if rule.trigger in runs:
             yield from rule.spans(text, rank)

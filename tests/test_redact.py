@@ -9,7 +9,21 @@ from hypothesis import strategies as st
 
 from memoryd.errors import ConfigError
 from memoryd.redact import PLACEHOLDER, Redactor
-from tests.support.secrets import CUTS, DIGITS, HEX, MIXED, SHAPES, UPPER, WAYS, WITHOUT_PREFIX, a_pem_key, body, leaks
+from tests.support.secrets import (
+    CUTS,
+    DIGITS,
+    HEX,
+    HOSTILE,
+    MIXED,
+    ODD,
+    SHAPES,
+    UPPER,
+    WAYS,
+    WITHOUT_PREFIX,
+    a_pem_key,
+    body,
+    leaks,
+)
 
 REDACTOR = Redactor()
 
@@ -253,21 +267,6 @@ def test_a_pattern_that_is_no_regular_expression_is_named(pattern: str) -> None:
 
 def test_a_letter_that_grows_when_folded_does_not_shift_what_goes() -> None:
     assert REDACTOR.clean("İİİ DB_PASSWORD=" + PASSWORD + " ok") == "İİİ DB_PASSWORD=[REDACTED_SECRET:password] ok"
-
-
-HOSTILE = [
-    "sk-", "sk-proj-", "pypi-", "eyJ", "\\neyJ", "AKIA", "token", 'password="', 'password=\\"', "://a:b",
-    "-----BEGIN PRIVATE" + " KEY-----",
-    "-----END PRIVATE" + " KEY-----", "Cookie: a=", "\\", "a-", "sk-aB3…", "secret\\", "curl ",
-]  # fmt: skip
-"""Repeated, each of these makes a careless pattern look at the rest of the text from each of its occurrences."""
-ODD = [
-    "eyJa.", "ghp_aB3", "token=", "://", "%3A%2F%2F", "Authorization: Bearer ", "login a password ", '"', "A",
-    "token: \\n", "key-",
-    ".aaaaaa.", "M.aaaaaa.", ":AA", "[... ", "…", "--password ", "a1Q~", "pass: ", "Private-Lines: 1\n", "auth",
-    "asic Aa0", "-us1",
-    "-----BEGIN PRIVATE" + " KEY-----\nAAAA\\", "AKIA" + "A" * 16 + " ", "x=", "\n", "token[", "İ", "\ud800",
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

@@ -148,3 +148,18 @@ def secret_parts(secret: str) -> list[str]:
     told = secret.partition("\n-----END")[0]
     lines = told[len(told) // 3 :].split("\n")
     return [line[at : at + 12] for line in lines for at in range(0, max(1, len(line) - 11), 6) if len(line) >= 8]
+
+
+HOSTILE = [
+    "sk-", "sk-proj-", "pypi-", "eyJ", "\\neyJ", "AKIA", "token", 'password="', 'password=\\"', "://a:b",
+    "-----BEGIN PRIVATE" + " KEY-----",
+    "-----END PRIVATE" + " KEY-----", "Cookie: a=", "\\", "a-", "sk-aB3…", "secret\\", "curl ",
+]  # fmt: skip
+"""Repeated, each of these makes a careless pattern look at the rest of the text from each of its occurrences."""
+ODD = [
+    "eyJa.", "ghp_aB3", "token=", "://", "%3A%2F%2F", "Authorization: Bearer ", "login a password ", '"', "A",
+    "token: \\n", "key-",
+    ".aaaaaa.", "M.aaaaaa.", ":AA", "[... ", "…", "--password ", "a1Q~", "pass: ", "Private-Lines: 1\n", "auth",
+    "asic Aa0", "-us1",
+    "-----BEGIN PRIVATE" + " KEY-----\nAAAA\\", "AKIA" + "A" * 16 + " ", "x=", "\n", "token[", "İ", "\ud800",
+]  # fmt: skip
