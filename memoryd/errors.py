@@ -16,6 +16,7 @@ MemorydError
 │   ├── SessionUnreadable       permission, input/output, or not a session at all
 │   └── SessionWithoutItems     it has bytes but nothing in it was understood
 ├── BudgetSpent                 a cap of ours would be passed: not sent
+├── JobCapReached               a cap of this run would be passed: not sent, and the run ends
 ├── ModelError                  what a model endpoint can do wrong
 │   ├── ModelUnavailable        a later try may work, and costs no attempt
 │   │   ├── RateLimited         429, or a usage-limit sentence in a 200
@@ -26,7 +27,9 @@ MemorydError
 │   ├── ContextOverflow         the input is too long for the model
 │   ├── StructureUnsupported    a 4xx that names the structured-output parameter
 │   ├── RequestRefused          any other 4xx
-│   │   └── EffortUnsupported   one that names the reasoning-effort parameter
+│   │   ├── EffortUnsupported   one that names the reasoning-effort parameter
+│   │   ├── OutputLimitUnsupported   one that does not know the limit of the answer by the name it was given
+│   │   └── OutputLimitTooLarge      one that says that the limit of the answer is more than the model can say
 │   └── BadReply                an answer arrived, and it is no answer
 │       ├── MalformedReply      not the JSON that was asked for
 │       ├── TruncatedReply      cut at the output limit
@@ -128,6 +131,10 @@ class BudgetSpent(MemorydError):
         self.retry_at = retry_at
 
 
+class JobCapReached(MemorydError):
+    """A cap on one run of a job would be passed, so that the request was not sent and the run ends: it ran away."""
+
+
 class ModelError(MemorydError):
     """Base of what a model endpoint can do wrong. `status` is the HTTP status, None when there was none."""
 
@@ -180,6 +187,14 @@ class RequestRefused(ModelError):
 
 class EffortUnsupported(RequestRefused):
     """A 4xx that names the reasoning-effort parameter: the request is made again without it."""
+
+
+class OutputLimitUnsupported(RequestRefused):
+    """A 4xx that does not know the limit of the answer by this name: it is made again with another, or without."""
+
+
+class OutputLimitTooLarge(RequestRefused):
+    """A 4xx that says that the model cannot answer at such length: the request is made again with half the limit."""
 
 
 class BadReply(ModelError):

@@ -255,6 +255,18 @@ class Provider(_Section):
     context_window: Count | None = Field(
         default=None, description="The model's window in tokens; unset: 150,000 of input are taken as safe."
     )
+    max_output_tokens: Count | None = Field(
+        default=None,
+        ge=1_024,
+        examples=[8_192],
+        description="Most tokens of one answer, thoughts included; unset: 16,384 for a session, 32,768 in a"
+        " consolidation.",
+    )
+    stream: bool = Field(
+        default=False,
+        description="Take answers word by word. Off: nobody watches, and one body is simpler to check. On: `timeout` is"
+        " the longest pause between two words, for models that think long and gateways that end silent connections.",
+    )
     prices: Prices = Field(
         default=Prices(),
         description="{input, cached, output} in US dollars per million tokens; 0: cost is not known and not counted.",
@@ -299,6 +311,11 @@ class Extract(_Section):
     max_input_tokens: Count | None = Field(
         default=None, examples=[150_000], description="Cap of one request's input; unset: 70 % of the window."
     )
+    max_requests: Count = Field(
+        default=8, description="Requests of one run; one is usual, an answer to mend or too long an input take more."
+    )
+    max_duration: Interval = Field(default=read_duration("20m"), description="Longest run.")
+    max_tokens: Count = Field(default=1_000_000, description="Tokens of one run, input and output.")
     disable_on_external_context: bool = Field(
         default=False,
         description="Forget sessions that used web search or MCP. Off: most of them teach something of one's own.",

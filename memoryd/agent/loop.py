@@ -26,6 +26,9 @@ from memoryd.text import byte_length, estimate_tokens, first_line
 MAX_CALLS = 32
 MAX_REPLY_BYTES = 250_000  # of tool outputs for one reply: three whole reads
 MAX_OVERFLOWS = 2
+MAX_OUTPUT_TOKENS = 32_768
+"""Of one reply, thoughts included: a handbook of 100 KB written in one call. Sent, so that a reservation bounds it."""
+LEAST_OUTPUT_TOKENS = 2_048
 MAX_COMPLAINTS = 100
 COMPLAINT_CHARS = 500
 SHRINK_TO = 0.6  # of the limit: dropping in large steps lets the server's prompt cache hold in between
@@ -89,11 +92,14 @@ class _Run:
     complaints: tuple[str, ...] = ()
     conversation: Conversation = field(init=False)
     context_limit: int = field(init=False)
+    output_tokens: int = field(init=False)
 
     def __post_init__(self) -> None:
         fixed = byte_length(self.brief.instructions) + sum(byte_length(str(spec)) for spec in tools.tool_specs())
         self.conversation = Conversation(self.brief.opening, fixed_bytes=fixed)
         self.context_limit = self.caps.max_context_bytes
+        # A quarter of what a conversation may hold, at about three bytes a token.
+        self.output_tokens = max(LEAST_OUTPUT_TOKENS, min(MAX_OUTPUT_TOKENS, self.context_limit // 12))
 
     async def take_turn(self) -> str | None:
         """Ask once and carry out what was answered; return the summary when the result is accepted."""
@@ -120,7 +126,7 @@ class _Run:
                 return await self.ask(self._question())
             except ContextOverflow:
                 overflows += 1
-                if overflows > MAX_OVERFLOWS or not self._drop_half(keep_newest=overflows == 1):
+                if overflows > MAX_OVERFLOWS or not self._take_less(keep_newest=overflows == 1):
                     raise
 
     def _question(self) -> Question:
@@ -130,12 +136,19 @@ class _Run:
             instructions=self.brief.instructions,
             turns=self.conversation.turns,
             tools=tools.tool_specs(),
+            max_output_tokens=self.output_tokens,
         )
 
     def _make_room(self) -> None:
         limit = self.context_limit
         if self.conversation.size > limit and self.conversation.shrink(int(limit * SHRINK_TO)):
             self.seen.clear()  # what was dropped may be read again, and is new then
+
+    def _take_less(self, *, keep_newest: bool) -> bool:
+        """Make the next request smaller after an overflow, in the room for its answer too; False when it cannot be."""
+        fewer = max(LEAST_OUTPUT_TOKENS, self.output_tokens // 2)
+        had, self.output_tokens = self.output_tokens, fewer
+        return self._drop_half(keep_newest=keep_newest) or fewer < had
 
     def _drop_half(self, *, keep_newest: bool) -> bool:
         """Drop outputs after an overflow, the newest only when nothing else is left; remember what was too much."""

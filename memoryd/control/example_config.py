@@ -20,6 +20,17 @@ PRESETS: dict[str, dict[str, object]] = {
         "base_url": "https://openrouter.ai/api/v1",
         "api_key_env": "OPENROUTER_API_KEY",
     },
+    "litellm": {"kind": "openai-chat", "base_url": "http://127.0.0.1:4000/v1", "api_key_env": "LITELLM_API_KEY"},
+    "azure": {
+        "kind": "openai",
+        "base_url": "https://YOUR-RESOURCE.openai.azure.com/openai/v1",
+        "api_key_env": "AZURE_OPENAI_API_KEY",
+    },
+    "anthropic": {
+        "kind": "anthropic",
+        "base_url": "https://api.anthropic.com",
+        "api_key_env": "ANTHROPIC_API_KEY",
+    },
     "offline": {"kind": "offline"},
 }
 HEAD = """\

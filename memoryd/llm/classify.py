@@ -12,6 +12,8 @@ from memoryd.errors import (
     ContextOverflow,
     EffortUnsupported,
     ModelError,
+    OutputLimitTooLarge,
+    OutputLimitUnsupported,
     Overloaded,
     RateLimited,
     RequestRefused,
@@ -27,16 +29,24 @@ from memoryd.llm.visible import Show
 
 OVERFLOW = re.compile(
     r"context_length_exceeded|exceed_context_size|string_above_max_length|maximum context length|context window"
-    r"|context length|context size|(?:prompt|input|request) is too (?:long|large)|too many (?:input )?tokens"
+    r"|context length|context size|context limit|(?:prompt|input|request) is too (?:long|large)"
+    r"|too many (?:input )?tokens"
     r"|exceeds? (?:[\w']+ ){0,4}(?:maximum|max|limit).{0,40}tokens|reduce the length|^.{0,60}request too large",
     re.DOTALL,
 )
 STRUCTURE = re.compile(
     r"response_format|text\.format|json_schema|json_object|structured.?outputs?|guided_json|\bgrammar\b"
+    r"|output_config\.format|output_format|output.config(?!\.effort)"
 )
 # A 500 is a step down only where it names the parameter literally: llama-cpp-python answers a json_schema so.
 STRUCTURE_IN_500 = re.compile(r"response_format|json_schema|text\.format")
-EFFORT = re.compile(r"reasoning|encrypted content")
+EFFORT = re.compile(r"reasoning|encrypted content|\beffort\b|\bthinking\b")
+OUTPUT_LIMIT = re.compile(r"max_(?:completion_|output_)?tokens|maximum (?:allowed )?number of output tokens")
+TOO_LARGE = re.compile(r"too (?:large|high|big)|at most|less than|exceed|maximum|greater than|[<>]")
+NO_CREDIT = re.compile(
+    r"credit balance is too low|billing_error|insufficient (?:credits?|quota|funds|balance)|insufficient_quota"
+    r"|out of credits|spend(?:ing)? limit"
+)
 NO_MODEL = re.compile(r"model_not_found|(?:unknown|invalid) model|model\b.{0,80}(?:does not exist|not found|not exist)")
 NO_KEY = re.compile(r"invalid_api_key|api_key_invalid|incorrect api key|invalid api key|api key not valid")
 
@@ -53,6 +63,14 @@ STATUS_OF_CODE = {
     "overloaded_error": 529,
     "invalid_api_key": 401,
     "model_not_found": 404,
+    "rate_limit_error": 429,
+    "billing_error": 402,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "timeout_error": 504,
+    "api_error": 500,
 }
 
 QUOTA = re.compile(
@@ -109,12 +127,14 @@ def _classify(
     message = _sentence(endpoint, status, said, show)
     if 300 <= status < 400:
         return _redirect(endpoint, status, headers, message, show)
+    wait = retry_after(headers, now)
+    if status in {400, 403} and NO_CREDIT.search(said.names):
+        return RateLimited(message, status=status, retry_after=wait, remedy=_LIMIT_REMEDY)
     if status in {401, 403} or NO_KEY.search(said.names):
         return AuthRefused(message, status=status, remedy=endpoint.key_remedy)
     read = _by_words(endpoint, status, said, message)
     if read is not None:
         return read
-    wait = retry_after(headers, now)
     if status in LIMITED_STATUSES:
         return RateLimited(message, status=status, retry_after=wait, remedy=_LIMIT_REMEDY)
     if status in BUSY_STATUSES or status >= 500:
@@ -135,10 +155,17 @@ def _by_words(endpoint: Endpoint, status: int, said: Said, message: str) -> Mode
         return None
     if (STRUCTURE if status < 500 else STRUCTURE_IN_500).search(names):
         return StructureUnsupported(message, status=status)
-    if status >= 500:
-        return None
+    return _by_parameter(endpoint, status, names, message) if status < 500 else None
+
+
+def _by_parameter(endpoint: Endpoint, status: int, names: str, message: str) -> ModelError | None:
+    """Return the error of a 4xx that names the model, the limit of the answer or the effort."""
     if NO_MODEL.search(names):
         return _no_model(endpoint, message, status)
+    if OUTPUT_LIMIT.search(names):
+        kind = OutputLimitTooLarge if TOO_LARGE.search(names) else OutputLimitUnsupported
+        remedy = f"set max_output_tokens in {endpoint.section} to what the model can say"
+        return kind(message, status=status, remedy=remedy)
     if EFFORT.search(names):
         remedy = f"set effort to what the model of {endpoint.section} knows"
         return EffortUnsupported(message, status=status, remedy=remedy)

@@ -9,15 +9,16 @@ from typing import Self, TypeVar
 
 from memoryd.clock import Clock
 from memoryd.config import Provider
-from memoryd.errors import ConfigError, EffortUnsupported, ModelError, StructureUnsupported
+from memoryd.errors import ConfigError, ContextOverflow, ModelError
 from memoryd.llm.classify import quota_sentence
 from memoryd.llm.codec import Codec, Structure
 from memoryd.llm.endpoint import Endpoint
-from memoryd.llm.gate import Gate
+from memoryd.llm.gate import Gate, GateMemory, Recorded
 from memoryd.llm.http import HttpShell, was_sent
 from memoryd.llm.http_reply import body_of
 from memoryd.llm.limits import LimitSnapshot, parse_limits
-from memoryd.llm.question import Answer, Question, Usage
+from memoryd.llm.manner import Manner, encoded, first_manner, in_manner, stepped_down
+from memoryd.llm.question import Answer, Question, Stop, Usage
 from memoryd.llm.shield import to_its_end
 from memoryd.llm.spend import (
     Purpose,
@@ -30,13 +31,13 @@ from memoryd.llm.spend import (
     outcome_of,
     usage_of_failure,
 )
-from memoryd.llm.structure import next_rung
 from memoryd.llm.visible import Show, content_of, visible
 from memoryd.redact import Redactor
 from memoryd.text import estimate_tokens
 
 # What an answer is reserved with when the question sets no limit of its own.
 ASSUMED_OUTPUT_TOKENS = 16_384
+CUT_EARLY = 0.8
 
 T = TypeVar("T")
 
@@ -59,6 +60,7 @@ class Wiring:
     settle: Settle
     min_remaining_percent: float = 25.0
     ladder: LadderMemory | None = None
+    recorded: Recorded | None = None
 
 
 @dataclass(slots=True)
@@ -87,13 +89,22 @@ class ModelClient:
     ) -> None:
         self._endpoint = endpoint
         self._prices = provider.prices
+        self._stream = provider.stream
+        self._most_output_tokens = provider.max_output_tokens
         self._api_key = api_key
         self._codec = codec
         self._shell = shell
         self._wiring = wiring
-        self._gate = Gate(endpoint.provider, wiring.clock, min_remaining_percent=wiring.min_remaining_percent)
+        self.gate = Gate(
+            endpoint.provider,
+            wiring.clock,
+            min_remaining_percent=wiring.min_remaining_percent,
+            memory=wiring.gates,
+            recorded=wiring.recorded,
+            stamp=stamp,
+        )
+        self._manners: dict[str, Manner] = {}
         self._rungs: dict[str, Structure] = {}
-        self._without_effort: set[str] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -118,32 +129,30 @@ class ModelClient:
         A parameter that the server refuses by name (the structure of the answer, the reasoning effort) is given up and
         the question sent again, each time as a request of its own; what worked is remembered for the model.
         """
-        rung = await self._rung(question)
-        asked = replace(question, effort=None) if question.model in self._without_effort else question
+        manner = await self._manner(question)
+        bounded = replace(question, max_output_tokens=_least(question.max_output_tokens, self._most_output_tokens))
         while True:
             try:
-                answer = await self._ask_once(asked, rung, purpose)
-            except StructureUnsupported:
-                below = next_rung(self._codec.ladder, rung) if question.schema else None
+                answer = await self._ask_once(bounded, manner, purpose)
+            except ModelError as error:
+                below = stepped_down(self._codec, bounded, manner, error)
                 if below is None:
                     raise
-                rung = below
-            except EffortUnsupported:
-                if asked.effort is None:
-                    raise
-                asked = replace(asked, effort=None)
+                manner = below
             else:
-                await self._remember(asked, rung, gave_up_effort=asked.effort != question.effort)
+                await self._remember(question, manner)
                 return answer
 
-    async def _ask_once(self, question: Question, rung: Structure, purpose: Purpose) -> Answer:
+    async def _ask_once(self, question: Question, manner: Manner, purpose: Purpose) -> Answer:
         """Send one request, with exactly one reservation and one settlement whatever happens."""
         self._gate.enter(question.model)
         key = self._key()
-        payload = json.dumps(self._codec.encode(question, rung), ensure_ascii=False).encode("utf-8", "replace")
-        flight = await self._reserved(self._plan(question, len(payload), purpose))
+        body = encoded(self._codec, question, manner, stream=self._stream)
+        payload = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        asked = in_manner(question, manner)
+        flight = await self._reserved(self._plan(asked, len(payload), purpose))
         try:
-            answer = await self._exchange(question, payload, key, flight)
+            answer = await self._exchange(asked, payload, key, flight)
         except ModelError as error:
             flight.outcome = outcome_of(error)
             flight.usage = flight.usage or usage_of_failure(error, sent=was_sent(error))
@@ -158,10 +167,17 @@ class ModelClient:
 
     async def _exchange(self, question: Question, payload: bytes, key: str | None, flight: _Flight) -> Answer:
         show = self._show(question, key)
-        reply = await self._shell.post(self._endpoint, self._codec.path, payload, key=key, show=show)
+        reply = await self._shell.post(
+            self._endpoint,
+            self._codec.path,
+            payload,
+            headers=self._codec.headers(key),
+            show=show,
+            stream=self._stream,
+        )
         now = self._wiring.clock.now()
         self._gate.snapshot = parse_limits(reply.headers, now) or self._gate.snapshot
-        body = body_of(self._endpoint, reply, now=now, show=show)
+        body = body_of(self._endpoint, reply, assemble=self._codec.assemble, now=now, show=show)
         flight.usage = self._codec.usage(body)
         answer = self._codec.decode(body)
         if flight.usage is None:
@@ -169,6 +185,8 @@ class ModelClient:
         limited = None if answer.calls else quota_sentence(self._endpoint, answer.text)
         if limited is not None:
             raise limited
+        if _ran_into_the_window(question, answer, flight.usage):
+            raise ContextOverflow(f"{self._endpoint.provider} had no room left in its window for the whole answer")
         return replace(answer, usage=flight.usage, model=answer.model or question.model)
 
     def _plan(self, question: Question, payload_bytes: int, purpose: Purpose) -> RequestPlan:
@@ -224,29 +242,40 @@ class ModelClient:
 
         return show
 
-    async def _rung(self, question: Question) -> Structure:
-        """Return the rung to start on: the strictest, or what worked before for this endpoint and model."""
-        top = self._codec.ladder[0]
+    async def _manner(self, question: Question) -> Manner:
+        """Return how this model was asked when it answered last; its rung is kept beyond the life of the client."""
+        manner = self._manners.get(question.model, first_manner(self._codec))
         if question.schema is None:
-            return top
+            return manner
         if question.model not in self._rungs and self._wiring.ladder is not None:
-            loaded = await self._wiring.ladder.load(self._ladder_key(question.model))
-            if loaded in self._codec.ladder:
-                self._rungs[question.model] = loaded
-        return self._rungs.get(question.model, top)
+            kept = await self._wiring.ladder.load(self._ladder_key(question.model))
+            if kept in self._codec.ladder:
+                self._rungs[question.model] = kept
+        return replace(manner, structure=self._rungs.get(question.model, manner.structure))
 
-    async def _remember(self, question: Question, rung: Structure, *, gave_up_effort: bool) -> None:
+    async def _remember(self, question: Question, manner: Manner) -> None:
         """Keep what the server took, once it has answered: a refusal alone could have had another cause."""
-        if gave_up_effort:
-            self._without_effort.add(question.model)
-        if question.schema is None or rung is self._rungs.get(question.model, self._codec.ladder[0]):
+        top = self._codec.ladder[0]
+        self._manners[question.model] = replace(manner, structure=top)
+        if question.schema is None or manner.structure is self._rungs.get(question.model, top):
             return
-        self._rungs[question.model] = rung
+        self._rungs[question.model] = manner.structure
         if self._wiring.ladder is not None:
-            await self._wiring.ladder.store(self._ladder_key(question.model), rung)
+            await self._wiring.ladder.store(self._ladder_key(question.model), manner.structure)
 
     def _ladder_key(self, model: str) -> str:
         return f"{self._endpoint.provider} {self._endpoint.base_url} {model}"
+
+
+def _ran_into_the_window(question: Question, answer: Answer, usage: Usage) -> bool:
+    """An answer cut well before the limit that was sent had no room in the window: a smaller input helps."""
+    limit = question.max_output_tokens
+    cut = answer.stop is Stop.LENGTH and usage.measured and usage.output > 0
+    return limit is not None and cut and usage.output < CUT_EARLY * limit
+
+
+def _least(*limits: int | None) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _estimated(plan: RequestPlan, answer: Answer) -> Usage:

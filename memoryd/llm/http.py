@@ -21,6 +21,8 @@ from memoryd.llm.visible import Show
 MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_ERROR_BODY_BYTES = 256 * 1024
 MAX_CONNECT_SECONDS = 15.0
+STREAM_TIMEOUTS = 10
+"""A stream may take so many time-outs as a whole: one that trickles for ever, or only says that it lives, ends too."""
 USER_AGENT = "memoryd"
 
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
@@ -52,7 +54,7 @@ class HttpShell:
         self._max_body_bytes = max_body_bytes
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, MAX_CONNECT_SECONDS)),
-            headers={"User-Agent": USER_AGENT, "Accept": "application/json"},
+            headers={"User-Agent": USER_AGENT},
             follow_redirects=False,
             trust_env=not is_loopback(base_url),  # a proxy cannot reach a server on this machine
             transport=transport,
@@ -70,19 +72,30 @@ class HttpShell:
         """Close the connections."""
         await self._client.aclose()
 
-    async def post(self, endpoint: Endpoint, path: str, payload: bytes, *, key: str | None, show: Show) -> HttpReply:
-        """Send JSON and return the whole reply.
+    async def post(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        payload: bytes,
+        *,
+        headers: Mapping[str, str],
+        show: Show,
+        stream: bool = False,
+    ) -> HttpReply:
+        """Send JSON and return the whole reply, also of a stream.
 
         Raises Unreachable when there is no connection, no answer in time or a broken transfer, and MalformedReply when
         the body is larger than the cap. The time limit holds for the whole exchange, so that a body that trickles for
-        ever ends too.
+        ever ends too; with `stream` it holds between two pieces, and the whole may take STREAM_TIMEOUTS of it.
         """
         url = endpoint.base_url.rstrip("/") + path
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        kind = "text/event-stream" if stream else "application/json"
+        sent = {"Content-Type": "application/json", "Accept": kind, **headers}
+        whole = self._timeout_seconds * (STREAM_TIMEOUTS if stream else 1)
         async with (
             self._translated(endpoint, show),
-            asyncio.timeout(self._timeout_seconds),
-            self._client.stream("POST", url, content=payload, headers=headers) as response,
+            asyncio.timeout(whole),
+            self._client.stream("POST", url, content=payload, headers=sent) as response,
         ):
             body = await self._body(response, endpoint)
         return HttpReply(response.status_code, dict(response.headers), body.decode("utf-8", "replace"))

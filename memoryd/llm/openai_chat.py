@@ -1,10 +1,12 @@
 """The chat completions format of OpenAI and of nearly every other server: POST {base_url}/chat/completions."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memoryd.errors import MalformedReply
-from memoryd.llm.codec import Structure
+from memoryd.llm.codec import Structure, bearer
 from memoryd.llm.fields import arguments_at, count_at, object_at, objects_at, picked, text_at
+from memoryd.llm.openai_chat_stream import assemble_chat
 from memoryd.llm.question import (
     Answer,
     JsonObject,
@@ -38,9 +40,20 @@ class OpenAIChat:
         Structure.JSON_OBJECT,
         Structure.PROMPT,
     )
+    limit_names: tuple[str, ...] = ("max_tokens", "max_completion_tokens")
+    limit_is_required = False
+    streaming: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}  # noqa: RUF012 - never written
+
+    def headers(self, key: str | None) -> Mapping[str, str]:
+        """Return the header that carries the key."""
+        return bearer(key)
+
+    def assemble(self, events: Sequence[JsonObject]) -> JsonObject | None:
+        """Return the completion of a stream (openai_chat_stream.py)."""
+        return assemble_chat(events)
 
     def encode(self, question: Question, structure: Structure) -> JsonObject:
-        """Return the request body. `max_tokens` is the name that every compatible server knows."""
+        """Return the request body. `max_tokens` is the name that most servers know; OpenAI's newer models refuse it."""
         system = {"role": "system", "content": instructions_for(question, structure)}
         body: dict[str, object] = {
             "model": question.model,

@@ -1,8 +1,11 @@
-"""The OpenAI Responses format: POST {base_url}/responses, stateless (`store: false`), not streamed."""
+"""The OpenAI Responses format: POST {base_url}/responses, stateless (`store: false`)."""
+
+from collections.abc import Mapping, Sequence
 
 from memoryd.errors import MalformedReply
-from memoryd.llm.codec import Structure
+from memoryd.llm.codec import Structure, bearer
 from memoryd.llm.fields import arguments_at, count_at, object_at, objects_at, picked, text_at
+from memoryd.llm.openai_responses_stream import assemble_responses
 from memoryd.llm.question import (
     Answer,
     JsonObject,
@@ -27,6 +30,17 @@ class OpenAIResponses:
 
     path = "/responses"
     ladder: tuple[Structure, ...] = (Structure.JSON_SCHEMA, Structure.JSON_OBJECT, Structure.PROMPT)
+    limit_names: tuple[str, ...] = ("max_output_tokens",)
+    limit_is_required = False
+    streaming: JsonObject = {"stream": True}  # noqa: RUF012 - never written
+
+    def headers(self, key: str | None) -> Mapping[str, str]:
+        """Return the header that carries the key."""
+        return bearer(key)
+
+    def assemble(self, events: Sequence[JsonObject]) -> JsonObject | None:
+        """Return the response of a stream (openai_responses_stream.py)."""
+        return assemble_responses(events)
 
     def encode(self, question: Question, structure: Structure) -> JsonObject:
         """Return the request body; reasoning comes back encrypted, since nothing is stored at the server."""

@@ -6,6 +6,7 @@ import httpx
 
 from memoryd.config import Provider, ProviderKind
 from memoryd.errors import ConfigError
+from memoryd.llm.anthropic import Anthropic
 from memoryd.llm.client import ModelClient, Wiring
 from memoryd.llm.codec import Codec
 from memoryd.llm.endpoint import Endpoint
@@ -16,6 +17,7 @@ from memoryd.llm.openai_responses import OpenAIResponses
 CODECS: dict[ProviderKind, Codec] = {
     ProviderKind.OPENAI: OpenAIResponses(),
     ProviderKind.OPENAI_CHAT: OpenAIChat(),
+    ProviderKind.ANTHROPIC: Anthropic(),
 }
 
 
@@ -69,4 +71,6 @@ def _address(name: str, provider: Provider) -> str:
             f"providers.{name}.base_url is no usable address",
             remedy="write it like https://api.example.com/v1, without user name, password or key",
         )
-    return address.rstrip("/")
+    address = address.rstrip("/")
+    # The path of this format names its version; an address with one is a common slip, and means the same.
+    return address.removesuffix("/v1") if provider.kind is ProviderKind.ANTHROPIC else address

@@ -15,7 +15,7 @@ JsonObject: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request. `cached` is part of `input`, `reasoning` is part of `output`.
+    """Tokens of one request. `cached` and `written` (to a cache) are parts of `input`, `reasoning` is one of `output`.
 
     `measured` is False when the server reported nothing and the numbers are our own estimate: they count against the
     caps, but nothing may be learned from them.
@@ -26,6 +26,7 @@ class Usage:
     cached: int = 0
     reasoning: int = 0
     measured: bool = True
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from memoryd.errors import (
 from memoryd.llm.question import Usage
 
 TOKENS_PER_PRICE = 1_000_000
+CACHE_WRITE_SURCHARGE = 0.25
+"""What writing to a cache costs above the price of input, as a share of it (Anthropic; others ask nothing for it)."""
 MAYBE_CHARGED_STATUSES = frozenset({408, 504, 524})
 
 
@@ -98,9 +100,8 @@ Settle: TypeAlias = Callable[[int, RequestResult], Awaitable[None]]
 def cost_of(usage: Usage, prices: Prices) -> float:
     """Return US dollars for a request's tokens. A price for cached input that is not set is that of other input."""
     cached = min(usage.cached, usage.input)
-    dollars = (
-        (usage.input - cached) * prices.input + cached * (prices.cached or prices.input) + usage.output * prices.output
-    )
+    fresh = usage.input - cached + min(usage.written, usage.input) * CACHE_WRITE_SURCHARGE
+    dollars = fresh * prices.input + cached * (prices.cached or prices.input) + usage.output * prices.output
     return dollars / TOKENS_PER_PRICE
 
 

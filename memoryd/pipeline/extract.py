@@ -24,7 +24,7 @@ from memoryd.ledger.jobs import Lease
 from memoryd.ledger.lineage import older_relatives
 from memoryd.ledger.outputs import NewOutput
 from memoryd.ledger.sessions import Covered, SessionRow, UserMode
-from memoryd.llm.question import Answer, ModelTurn, Question, Schema, Stop, Turn, UserTurn
+from memoryd.llm.question import Answer, Question, Schema, Stop, UserTurn
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Client, Context, StageModel, in_thread
@@ -36,7 +36,7 @@ from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome, Ski
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
 from memoryd.pipeline.session_facts import SessionFacts
 from memoryd.sources.items import CitationSeen, ItemKind, MemoryMode
-from memoryd.text import byte_length, plain
+from memoryd.text import plain
 from memoryd.workspace.stems import session_stem
 
 log = logs.get()
@@ -55,8 +55,12 @@ SHRINK: Final = 0.5
 """After an overflow the evidence is halved: two steps reach a quarter, which fits whatever the estimate got wrong."""
 MAX_REQUESTS: Final = 4
 """Requests of one attempt: the first, smaller ones after overflows, and one repair."""
-MOST_REPAIRED_BYTES: Final = 64 * 1024
-"""A longer reply that is none ran away: sending it back would cost more than asking anew."""
+MAX_OUTPUT_TOKENS: Final = 16_384
+"""Several times the longest honest memory with what a model thinks before it; sent with each request, so that what is
+reserved for an answer bounds it."""
+OUTPUT_SHARE: Final = 0.2
+"""Share of a known context window that the answer may fill; beside the evidence it leaves room for instructions."""
+LEAST_OUTPUT_TOKENS: Final = 1_024
 SCHEMA: Final = Schema(name="session_memory", schema=STAGE1_SCHEMA)
 
 
@@ -166,6 +170,13 @@ def input_budget(max_input_tokens: int | None, context_window: int | None) -> in
     return int(context_window * WINDOW_SHARE) if context_window else DEFAULT_INPUT_TOKENS
 
 
+def output_budget(context_window: int | None) -> int:
+    """Return the limit of the answer in tokens, thoughts included."""
+    if not context_window:
+        return MAX_OUTPUT_TOKENS
+    return max(LEAST_OUTPUT_TOKENS, min(MAX_OUTPUT_TOKENS, int(context_window * OUTPUT_SHARE)))
+
+
 def facts_of(session: SessionRow, loaded: Loaded) -> SessionFacts:
     """Return what a writer is told of a session besides its evidence."""
     return SessionFacts(
@@ -240,6 +251,7 @@ class _Interview:
         self._ratio = ratio
         self._requests = 0
         self._repaired = False
+        self._output_tokens = output_budget(context.extract.context_window)
         self._purpose = Purpose(lease.kind.value, lease.job_key, lease.attempt_id, reference=session.path)
 
     async def hold(self, loaded: Loaded, tokens: int) -> Stage1Reply:
@@ -260,6 +272,8 @@ class _Interview:
                     raise
                 sent = len(loaded.evidence.text.encode()) / self._ratio
                 tokens = int(min(tokens, sent) * SHRINK)
+                # Many servers count the room for the answer as part of what is too long.
+                self._output_tokens = max(LEAST_OUTPUT_TOKENS, int(self._output_tokens * SHRINK))
                 loaded = await in_thread(
                     load_session,
                     self._context,
@@ -270,27 +284,30 @@ class _Interview:
                 )
 
     async def _answered(self, instructions: str, opening: UserTurn) -> Stage1Reply:
-        answer = await self._ask(instructions, (opening,))
+        answer = await self._ask(instructions, opening)
         await _learn_ratio(self._context, self._context.extract, instructions + opening.text, answer)
         try:
             return read_reply(answer)
         except MalformedReply as error:
-            if self._repaired or byte_length(answer.text) > MOST_REPAIRED_BYTES:
+            if self._repaired or self._requests >= MAX_REQUESTS:
                 raise
             self._repaired = True
             log.info("reply.repaired", error=error.message)
-            repair: tuple[Turn, ...] = (
-                opening,
-                ModelTurn(text=answer.text, raw=answer.raw),
-                UserTurn(prompting.stage1_repair(error.message)),
-            )
+            # From a clean context: what the model said is data of no use, and might be instructions. Only our own words
+            # about it are added, to the same message, since not every model takes two messages of one speaker.
+            repair = UserTurn(f"{opening.text}\n\n{prompting.stage1_repair(error.message)}")
             return read_reply(await self._ask(instructions, repair))
 
-    async def _ask(self, instructions: str, turns: tuple[Turn, ...]) -> Answer:
+    async def _ask(self, instructions: str, opening: UserTurn) -> Answer:
         self._requests += 1
         model = self._context.extract
         question = Question(
-            model=model.model, effort=model.effort, instructions=instructions, turns=turns, schema=SCHEMA
+            model=model.model,
+            effort=model.effort,
+            instructions=instructions,
+            turns=(opening,),
+            schema=SCHEMA,
+            max_output_tokens=self._output_tokens,
         )
         return await self._client.ask(question, self._purpose)
 

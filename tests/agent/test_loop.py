@@ -275,11 +275,20 @@ async def test_the_third_overflow_in_a_row_passes(root: Path) -> None:
     assert model.outputs() == [DROPPED] * 3
 
 
-async def test_an_overflow_with_nothing_to_drop_passes_at_once(root: Path) -> None:
+async def test_an_overflow_with_nothing_to_drop_leaves_less_room_for_the_answer_and_then_passes(root: Path) -> None:
+    """Many servers count that room as part of what is too long."""
     model = ScriptedModel([ContextOverflow("too long")])
     with pytest.raises(ContextOverflow):
         await run(root, model)
-    assert len(model.questions) == 1
+    rooms = [question.max_output_tokens for question in model.questions]
+    assert rooms == [rooms[0], (rooms[0] or 0) // 2, (rooms[0] or 0) // 4]
+
+
+async def test_a_window_too_small_for_two_overflows_passes_at_once(root: Path) -> None:
+    model = ScriptedModel([ContextOverflow("too long")])
+    with pytest.raises(ContextOverflow):
+        await run(root, model, caps=AgentCaps(max_context_bytes=10_000))
+    assert [question.max_output_tokens for question in model.questions] == [2_048]
 
 
 async def test_overflows_count_as_requests(root: Path) -> None:

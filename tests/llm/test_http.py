@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from memoryd.errors import MalformedReply, Unreachable
+from memoryd.llm.codec import bearer
 from memoryd.llm.endpoint import Endpoint
 from memoryd.llm.http import MAX_ERROR_BODY_BYTES, HttpReply, HttpShell, is_loopback, was_sent
 from tests.support.model_replies import GARBAGE, Drop, Hang, Huge, Raw, Reply, Slow, redirect
@@ -25,12 +26,14 @@ def server() -> Iterator[ModelServer]:
 
 async def post(
     base_url: str, *, timeout: float = 30.0, max_body_bytes: int = 1_000_000, key: str | None = KEY,
-    transport: httpx.AsyncBaseTransport | None = None,
+    transport: httpx.AsyncBaseTransport | None = None, stream: bool = False,
 ) -> HttpReply:  # fmt: skip
     async with HttpShell(
         timeout_seconds=timeout, base_url=base_url, max_body_bytes=max_body_bytes, transport=transport
     ) as shell:
-        return await shell.post(Endpoint("main", base_url), "/responses", PAYLOAD, key=key, show=str)
+        return await shell.post(
+            Endpoint("main", base_url), "/responses", PAYLOAD, headers=bearer(key), show=str, stream=stream
+        )
 
 
 async def test_a_reply_comes_back_whole(server: ModelServer) -> None:

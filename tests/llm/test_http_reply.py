@@ -6,12 +6,13 @@ from memoryd.errors import MalformedReply, Overloaded, RateLimited
 from memoryd.llm.endpoint import Endpoint
 from memoryd.llm.http import HttpReply
 from memoryd.llm.http_reply import body_of
+from memoryd.llm.openai_chat import OpenAIChat
 from memoryd.llm.question import JsonObject
 
 
 def read(text: str, status: int = 200, content_type: str = "text/html; charset=utf-8") -> JsonObject:
     reply = HttpReply(status, {"content-type": content_type}, text)
-    return body_of(Endpoint("main", "http://127.0.0.1:9/v1"), reply, now=0.0, show=str)
+    return body_of(Endpoint("main", "http://127.0.0.1:9/v1"), reply, assemble=OpenAIChat().assemble, now=0.0, show=str)
 
 
 def test_a_json_object_is_read_whatever_its_content_type() -> None:

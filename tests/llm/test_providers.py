@@ -19,7 +19,7 @@ def opened(provider: Provider) -> ModelClient | None:
     return open_client("mine", provider, api_key=lambda: None, wiring=wiring)
 
 
-@pytest.mark.parametrize("kind", [ProviderKind.OPENAI, ProviderKind.OPENAI_CHAT])
+@pytest.mark.parametrize("kind", [ProviderKind.OPENAI, ProviderKind.OPENAI_CHAT, ProviderKind.ANTHROPIC])
 async def test_a_provider_of_a_known_kind_gets_a_client(kind: ProviderKind) -> None:
     client = opened(Provider(kind=kind, base_url="http://127.0.0.1:9/v1/"))
     assert client is not None
@@ -30,13 +30,10 @@ def test_the_offline_provider_asks_nobody() -> None:
     assert opened(Provider(kind=ProviderKind.OFFLINE)) is None
 
 
-@pytest.mark.parametrize(
-    "provider", [Provider(kind=ProviderKind.ANTHROPIC), Provider(kind=ProviderKind.COMMAND, command=("agent",))]
-)
-def test_a_kind_that_is_not_there_yet_says_so(provider: Provider) -> None:
-    with pytest.raises(ConfigError, match=r"providers\.mine: this version .* kind (anthropic|command) yet") as caught:
-        opened(provider)
-    assert caught.value.remedy == "use one of offline, openai, openai-chat"
+def test_a_kind_that_is_not_there_yet_says_so() -> None:
+    with pytest.raises(ConfigError, match=r"providers\.mine: this version .* kind command yet") as caught:
+        opened(Provider(kind=ProviderKind.COMMAND, command=("agent",)))
+    assert caught.value.remedy == "use one of anthropic, offline, openai, openai-chat"
 
 
 @pytest.mark.parametrize("base_url", ["ftp://h/v1", "http://", "h/v1", "http://u:p@h/v1", "http://[::1/v1"])
