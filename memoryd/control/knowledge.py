@@ -18,8 +18,9 @@ from memoryd.ledger.outputs import SelectedOutput
 from memoryd.ledger.scratch import scratch
 from memoryd.ledger.sessions import SessionRow, Sighting
 from memoryd.ledger.states import JobKind, Outcome
-from memoryd.pipeline.discover import CONSENT_KEY, look_at, mode_of_row
+from memoryd.pipeline.discover import CONSENT_KEY, mode_of_row
 from memoryd.pipeline.eligibility import Exclusion, Traits, exclusion
+from memoryd.pipeline.sighting import look_at
 from memoryd.redact import Redactor
 from memoryd.sources.items import SessionFile
 from memoryd.workspace.layout import Home

@@ -8,15 +8,15 @@ touched file cost nothing (I4).
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from sqlite3 import Connection
 from typing import TypedDict
 
 from memoryd import logs
 from memoryd.config import Settings
-from memoryd.errors import SessionUnreadable, SessionVanished, SourceError, UsageError
+from memoryd.errors import SessionVanished, SourceError, UsageError
 from memoryd.ledger import discovery, meta, sessions
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.policy import ConsolidateTiming
@@ -25,10 +25,9 @@ from memoryd.pipeline.context import Agent, Context, T, in_thread
 from memoryd.pipeline.edits import notice_edits
 from memoryd.pipeline.eligibility import UNREADABLE, Traits, Window, exclusion, waiting, window
 from memoryd.pipeline.plausibility import clock_standing
-from memoryd.redact import Redactor
+from memoryd.pipeline.sighting import look_at
 from memoryd.sources.files import Survey, surveying
-from memoryd.sources.items import SessionFile, SessionHead
-from memoryd.text import on_one_line
+from memoryd.sources.items import SessionFile
 
 log = logs.get()
 
@@ -75,6 +74,7 @@ class Discovery:
         self._warned: set[Path] = set()
         self._present: dict[str, int] = {}
         self._dwindled: set[str] = set()
+        self._judged: dict[Traits, str | None] = {}
 
     def hint(self, paths: Collection[str]) -> None:
         """Let the next scan look where these paths lie, however quiet it was there."""
@@ -205,7 +205,11 @@ class Discovery:
                 survey.remember(look.path, look.size, look.mtime_ns)
 
     def _judge(self, row: SessionRow) -> str | None:
-        return exclusion_of_row(self._context, row)
+        """Judge a session; those that are alike in all that the rules look at are judged once."""
+        traits = traits_of(row)
+        if traits not in self._judged:
+            self._judged[traits] = exclusion_of_row(self._context, row)
+        return self._judged[traits]
 
     def _look_at_all(
         self, agent: Agent, files: Sequence[SessionFile], report: ScanReport
@@ -284,7 +288,15 @@ def reasons_of_waiting(conn: Connection, when: Window) -> Counter[str]:
 
 def exclusion_of_row(context: Context, row: SessionRow) -> str | None:
     """Judge a known session: the rule that leaves it out, or None."""
-    traits = Traits(
+    settings = context.settings
+    return exclusion(
+        traits_of(row), sources=settings.sources, memoryd_home=context.home.path, user_homes=settings.user_homes
+    )
+
+
+def traits_of(row: SessionRow) -> Traits:
+    """Return what the rules look at of a known session."""
+    return Traits(
         kind=row.kind,
         cwd=row.cwd,
         memory_mode=mode_of_row(row),
@@ -292,8 +304,6 @@ def exclusion_of_row(context: Context, row: SessionRow) -> str | None:
         originator=row.originator,
         is_wanted=row.user_mode is UserMode.ENABLED,
     )
-    settings = context.settings
-    return exclusion(traits, sources=settings.sources, memoryd_home=context.home.path, user_homes=settings.user_homes)
 
 
 async def choose_mode(context: Context, thread: str, mode: UserMode) -> SessionRow:
@@ -336,48 +346,6 @@ def effective_backfill(settings: Settings, *, offline: bool, agreed: str | None)
     if setting != "ask":
         return setting
     return agreed or ("recent" if offline else "ask")
-
-
-def look_at(agent: Agent, file: SessionFile, redactor: Redactor) -> Sighting:
-    """Read a session's head and tail. Raises SessionVanished or another SourceError."""
-    head, tail = presentable(agent.reader.head(file), redactor), agent.reader.tail(file)
-    return Sighting(
-        thread_id=head.thread_id,
-        agent=head.agent,
-        path=str(file.path),
-        cwd=head.cwd,
-        git_branch=head.git_branch,
-        parent_id=head.parent_id,
-        kind=head.kind.value,
-        originator=head.originator,
-        started_at=head.started_at,
-        size=file.size,
-        mtime_ns=file.mtime_ns,
-        updated_at=tail.last_record_at,
-        record_bytes=tail.record_bytes,
-        memory_mode=(tail.memory_mode or head.memory_mode).value,
-        timed=tail.timed,
-        ephemeral=head.ephemeral,
-        lineage=None if head.lineage is None or redactor.contains_secret(head.lineage) else head.lineage,
-    )
-
-
-def presentable(head: SessionHead, redactor: Redactor) -> SessionHead:
-    """Return the head as it may stand in the ledger, a request or a file: its names on one line and without secrets.
-
-    Raises SessionUnreadable when its id holds a secret: everything is filed under the id.
-    """
-    if redactor.contains_secret(head.thread_id):
-        raise SessionUnreadable("cannot keep this session: its id holds what looks like a secret")
-
-    def name(text: str | None) -> str | None:
-        return redactor.clean(on_one_line(text)) or None if text else None
-
-    cwd = name(head.cwd)
-    if cwd and not (PurePosixPath(cwd).is_absolute() or PureWindowsPath(cwd).is_absolute()):
-        cwd = None  # no directory that anybody could be in
-    parent = None if redactor.contains_secret(head.parent_id or "") else head.parent_id
-    return replace(head, parent_id=parent, cwd=cwd, git_branch=name(head.git_branch), originator=name(head.originator))
 
 
 @dataclass(frozen=True, slots=True)
