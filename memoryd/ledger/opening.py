@@ -38,6 +38,7 @@ def open_writer(
     conn = _connect(path, "mode=rw")
     try:
         version = migrations.present_version(conn, path, steps)
+        conn.execute(_SQL["small_pages"])
         for name in _PRAGMAS:
             conn.execute(_SQL[name])
         warning = _set_journal(conn, path, mountinfo)

@@ -70,7 +70,7 @@ def what_concerns_one_row_finds_it_by_its_key(conn: sqlite3.Connection) -> None:
         "raise_waiting",
     ):
         assert "(kind=? AND job_key=?)" in _plan(conn, "jobs", name), name
-    assert "(kind=? AND job_key=?)" in _plan(conn, "sessions", "record_covered")
+    assert _plan(conn, "sessions", "record_covered").count("(kind=? AND job_key=?)") == 2
 
 
 def a_session_that_is_again_what_it_was_when_it_was_enqueued_is_due(conn: sqlite3.Connection) -> None:
@@ -96,7 +96,13 @@ def a_holder_with_another_token_epoch_kind_or_key_moves_nothing(conn: sqlite3.Co
 
 
 def what_is_due_next_is_the_first_entry_of_the_partial_index(conn: sqlite3.Connection) -> None:
-    assert "USING COVERING INDEX jobs_ready" in _plan(conn, "jobs", "find_next_ready")
+    plan = _plan(conn, "jobs", "find_next_ready")
+    assert "USING INDEX jobs_ready (kind=?)" in plan
+    assert "USING COVERING INDEX jobs_published (kind=? AND status=?)" in plan
+
+
+def the_leases_of_a_kind_are_found_beside_any_number_of_other_jobs(conn: sqlite3.Connection) -> None:
+    assert "USING INDEX jobs_published (kind=? AND status=?)" in _plan(conn, "jobs", "list_leased")
 
 
 def what_waits_is_found_in_the_partial_index(conn: sqlite3.Connection) -> None:
@@ -551,6 +557,7 @@ SCHEDULES: dict[str, Callable[[sqlite3.Connection], None]] = {
         a_holder_with_another_token_epoch_kind_or_key_moves_nothing,
         a_session_that_is_again_what_it_was_when_it_was_enqueued_is_due,
         what_is_due_next_is_the_first_entry_of_the_partial_index,
+        the_leases_of_a_kind_are_found_beside_any_number_of_other_jobs,
         what_waits_is_found_in_the_partial_index,
         the_first_outcome_of_a_run_stands,
         a_run_is_marked_and_no_other,

@@ -2,8 +2,10 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -124,17 +126,33 @@ def spoil(database: Path) -> None:
         file.write(os.urandom(8 * 4096))
 
 
+READER = """
+import sqlite3, sys
+reader = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True, isolation_level=None)
+reader.execute("BEGIN")
+seen = reader.execute("SELECT value FROM meta WHERE key = 'row 0'").fetchall()
+print("reading", flush=True)
+sys.stdin.read()
+assert reader.execute("SELECT value FROM meta WHERE key = 'row 0'").fetchall() == seen
+"""
+
+
 @contextmanager
-def an_open_reader(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)) as reader:
-        reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM meta").fetchall()
-        yield reader
+def an_open_reader(path: Path) -> Iterator[None]:
+    """Another process that reads, and sees the same until it ends, whatever is written."""
+    words = [sys.executable, "-c", READER, str(path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "reading\n"
+        yield
+        reader.stdin.close()
+        assert reader.wait(30) == 0
 
 
 def churn(conn: sqlite3.Connection, batch: int) -> None:
     for row in range(20):
-        meta.put(conn, f"row {row}", f"{batch} " + "x" * 4_000)
+        meta.put(conn, f"row {row}", f"{batch} " + "x" * 8_000)
 
 
 async def churn_5000_rows(ledger: Ledger, looks: Callable[[], object] = lambda: None) -> None:
@@ -154,8 +172,11 @@ async def test_the_log_grows_under_an_open_reader_and_is_cut_when_it_has_gone(le
 
     assert await ledger.apart(backups.shorten_log) is True
     assert backups.log_bytes(path) == 0
+    sizes: list[int] = []
+    await churn_5000_rows(ledger, lambda: sizes.append(backups.log_bytes(path)))
+    assert 0 < max(sizes) < backups.LOG_LIMIT
     assert str(await ledger.read(meta.get, "row 0")).startswith("249 ")
-    assert path.stat().st_size < 1_000_000
+    assert path.stat().st_size < 2_000_000
 
 
 async def test_without_a_reader_the_log_stays_bounded_by_itself(ledger: Ledger, path: Path) -> None:

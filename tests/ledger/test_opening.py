@@ -13,8 +13,9 @@ from memoryd.ledger.database import Ledger
 from memoryd.ledger.migrations import Migration, shipped
 from tests.support.clock import FakeClock
 
-NEXT = Migration(3, "CREATE TABLE later (x INTEGER) STRICT;\nPRAGMA user_version = 3;")
-BROKEN = Migration(3, "CREATE TABLE later (x INTEGER) STRICT;\nCREATE TABLE later (x INTEGER) STRICT;")
+LAST = shipped()[-1].version
+NEXT = Migration(LAST + 1, f"CREATE TABLE later (x INTEGER) STRICT;\nPRAGMA user_version = {LAST + 1};")
+BROKEN = Migration(LAST + 1, "CREATE TABLE later (x INTEGER) STRICT;\nCREATE TABLE later (x INTEGER) STRICT;")
 
 
 def _mode(path: Path) -> int:
@@ -67,7 +68,7 @@ async def test_an_older_ledger_is_backed_up_and_migrated(path: Path) -> None:
     async with await Ledger.open(path, clock=FakeClock(), steps=(*shipped(), NEXT)) as ledger:
         assert await ledger.read(meta.get, "colour") == "green"
 
-    backup = path.with_name("ledger.sqlite3.v2-20231114T221320Z.backup")
+    backup = path.with_name(f"ledger.sqlite3.v{LAST}-20231114T221320Z.backup")
     assert "later" in _tables(path)
     assert "later" not in _tables(backup)
     assert _mode(backup) == 0o600
@@ -141,7 +142,7 @@ async def test_a_reader_without_a_ledger_says_that_there_is_none_yet(path: Path,
 async def test_a_reader_of_an_older_ledger_names_the_remedy(path: Path) -> None:
     await _make(path)
 
-    with pytest.raises(StorageError, match=r"has version 2, this memoryd reads version 3.*memoryd sync"):
+    with pytest.raises(StorageError, match=rf"has version {LAST}, this memoryd reads version {LAST + 1}.*memoryd sync"):
         await Ledger.open(path, clock=FakeClock(), read_only=True, steps=(*shipped(), NEXT))
 
 

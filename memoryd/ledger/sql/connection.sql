@@ -47,9 +47,9 @@ PRAGMA foreign_keys = ON;
 PRAGMA trusted_schema = OFF;
 
 -- name: wal_autocheckpoint
--- In pages, 16 MiB: a checkpoint costs two waits for the disk, and the more commits it gathers, the more of them have
+-- 16 MiB in pages of 2 KiB: a checkpoint costs two waits for the disk, and the more commits it gathers, the more of them have
 -- written the same pages. What was committed is as safe in the WAL.
-PRAGMA wal_autocheckpoint = 4000;
+PRAGMA wal_autocheckpoint = 8000;
 
 -- name: journal_size_limit
 -- 20 MiB, a little more than what is checkpointed at: a WAL that grew once because of a reader is cut again, and in the
@@ -75,6 +75,11 @@ SELECT count(*) FROM sqlite_schema;
 -- name: page_count
 -- Size in pages.
 PRAGMA page_count;
+
+-- name: small_pages
+-- For a new file; it stays what it was in one that is there. A job's moves touch many pages and little of each, and a
+-- commit writes whole pages.
+PRAGMA page_size = 2048;
 
 -- name: page_size
 -- Bytes of a page.

@@ -7,7 +7,7 @@ SELECT * FROM jobs WHERE kind = :kind AND job_key = :job_key;
 
 -- name: list_leased
 -- The few rows that a claim must look at: are their leases live?
-SELECT * FROM jobs WHERE kind = :kind AND lease_until IS NOT NULL;
+SELECT * FROM jobs WHERE kind = :kind AND status = 'running';
 
 -- name: claim_job
 -- Oldest ready first; the partial index holds only what is not finished. A new token and a larger epoch shut out every
@@ -163,10 +163,11 @@ WHERE kind = :kind AND status = 'error'
 RETURNING *;
 
 -- name: expedite_jobs
--- :reasons is a JSON array of wait reasons that do not hold now. Only a pending row has one (a CHECK of the schema).
+-- :reasons is a JSON array of wait reasons that do not hold now. Only a pending row has one (a CHECK of the schema); to
+-- say so finds it by the index of pending rows.
 UPDATE jobs
 SET ready_at = :ready_at, retry_at = NULL, wait_reason = NULL
-WHERE kind = :kind AND ready_at > :now AND wait_reason IN (SELECT value FROM json_each(:reasons))
+WHERE kind = :kind AND ready_at > :now AND status = 'pending' AND wait_reason IN (SELECT value FROM json_each(:reasons))
 RETURNING *;
 
 -- name: mend_waits
@@ -178,8 +179,11 @@ WHERE kind = :kind AND ready_at > :now AND status = 'pending'
 RETURNING *;
 
 -- name: find_next_ready
--- The first entry of the partial index.
-SELECT min(ready_at) FROM jobs WHERE kind = :kind AND ready_at IS NOT NULL;
+-- The first entry of the partial index, and the ends of the few leases.
+SELECT min(ready_at) FROM (
+  SELECT min(ready_at) AS ready_at FROM jobs WHERE kind = :kind AND status = 'pending'
+  UNION ALL SELECT min(lease_until) FROM jobs WHERE kind = :kind AND status = 'running'
+);
 
 -- name: count_ready
 -- From the partial index.
@@ -199,7 +203,9 @@ SELECT * FROM jobs WHERE status = 'pending' AND ready_at > :now ORDER BY ready_a
 
 -- name: list_running
 -- All leases.
-SELECT * FROM jobs WHERE lease_until IS NOT NULL ORDER BY started_at, kind, job_key;
+SELECT * FROM jobs
+WHERE kind IN ('memory_stage1', 'memory_consolidate_global') AND status = 'running'
+ORDER BY started_at, kind, job_key;
 
 -- name: list_jobs
 -- What needs attention first: dead, running, waiting, then what finished last.
