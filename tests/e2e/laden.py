@@ -4,10 +4,11 @@
     kingfisher scan --no-validate --no-update-check FOLDER/left         must find nothing
     kingfisher scan --no-validate --no-update-check FOLDER/codex        finds what was planted
 
-(`pip install kingfisher-bin`: a scanner that shares no rule with memoryd.)
+(kingfisher is in the dev group: a scanner that shares no rule with memoryd.)
 """
 
 import argparse
+import html
 import json
 import sqlite3
 import subprocess
@@ -25,6 +26,8 @@ from tests.support.secrets import SHAPES, WAYS, secret_parts
 from tests.support.sessions import Command, Turn, a_rollout
 
 PER_SESSION = 12
+HUSHED = "nobody-hears-of-this"
+"""What stands in private spans only."""
 NAMED = {
     ("export PAYMENTS_SECRET=", ""): "kW7pLmQ2xZ9vRt4BnH",
     ("mysql --password=", " shop"): "Tg5RfVb8YhNuJm3K",
@@ -37,6 +40,7 @@ NAMED = {
 def needles() -> dict[bytes, str]:
     """Pieces of what was planted, any of which would be a leak, with the name of the secret."""
     found = {piece.encode(): name for name, secret in SHAPES.items() for piece in secret_parts(secret)}
+    found[HUSHED.encode()] = "private"
     return found | {secret.encode(): words for (words, _), secret in NAMED.items()}
 
 
@@ -47,7 +51,7 @@ def plant(place: Place, *, now: float) -> list[Path]:
     for start in range(0, len(names), PER_SESSION):
         chunk = names[start : start + PER_SESSION]
         short = next(SHAPES[name] for name in chunk if "\n" not in SHAPES[name] and len(SHAPES[name]) < 60)
-        turns = [_turn(name) for name in chunk]
+        turns = [_private_turn(), *(_turn(name) for name in chunk)]
         turns += [
             Turn(
                 f"Always start with `{words}{secret}{rest}` in the shop.", commands=[Command(f"{words}{secret}{rest}")]
@@ -65,6 +69,17 @@ def plant(place: Place, *, now: float) -> list[Path]:
             )
         )
     return paths
+
+
+def _private_turn() -> Turn:
+    span = f"<private>{HUSHED}</private>"
+    escaped = [span, html.escape(span), json.dumps({"a": span}).replace("<", "\\u003c"), f"<Private why='x'>{HUSHED}"]
+    return Turn(
+        f"Always use tabs in the shop, {span} please.",
+        answer=f"I know: {span}",
+        commentary=f"```\n<private>\n{HUSHED}",
+        commands=[Command(f"echo '{way}'", f"so {way}") for way in escaped],
+    )
 
 
 def _turn(name: str) -> Turn:

@@ -133,7 +133,11 @@ def test_a_message_that_was_only_private_is_dropped_as_blank() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<private>", "<private ", "</private>", "<private>x</private>", "<private", "&lt;private "]
+    "piece",
+    [
+        *("<private>", "<private ", "</private>", "<private>x</private>", "<private", "&lt;private ", "<private/>"),
+        *("<private/></private>", "%3Cprivate%3E", r"\\u003cprivate ", "&amp;amp;amp;lt;private&gt;", "<private a=<"),
+    ],
 )
 def test_ten_thousand_tags_take_linear_time(piece: str) -> None:
     kept, _ = cleaned([an_item("before " + piece * 10_000)])
@@ -258,6 +262,15 @@ def test_calls_of_memoryds_mcp_tools_go_with_their_outputs(tool: str) -> None:
     assert cleaned(items) == ([], {"own_call": 1, "own_output": 1})
 
 
+@pytest.mark.parametrize(
+    "piece",
+    ["/a/../", "/./", "//", "\\", "../", "cd memoryd;", "A=b ", "sudo ", "~", "$HOME", '"', "/a", "&amp;", MARKER_OPEN],
+)
+def test_hostile_commands_and_blocks_take_linear_time(piece: str) -> None:
+    command = piece * (500_000 // len(piece))
+    cleaned([a_call(command), an_item(command)])
+
+
 def test_a_call_made_inside_the_home_goes() -> None:
     items = [a_call("cat MEMORY.md", cwd="/home/u/.memoryd/memories"), a_call("ls", "c2", cwd="/home/u")]
     assert cleaned(items) == (["ls"], {"own_call": 1})
@@ -340,3 +353,36 @@ def test_what_stands_in_a_private_span_never_comes_out(before: str, inside: str)
     for closing in ("</private>", ""):
         text = cleaned_text(f"{before}<private>{inside}S3CR3T{closing}")
         assert "S3CR3T" not in text or "</private" in inside.lower()
+
+
+ESCAPES = st.sampled_from(
+    [
+        *(("<", ">", "/"), ("&lt;", "&gt;", "/"), ("&amp;lt;", "&amp;gt;", "/"), ("&#60;", "&#x3e;", "/")),
+        *(("\\u003c", "\\u003e", "\\/"), ("\\\\u003C", "\\\\u003E", "/"), ("%3C", "%3E", "%2F")),
+    ]
+)
+WORDS = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="<>&\\%/#;"), max_size=12)
+
+
+@st.composite
+def spans(draw: st.DrawFn, depth: int = 2) -> str:
+    """A well-formed private span, with spans inside it that are escaped otherwise."""
+    less, greater, slash = draw(ESCAPES)
+    name = draw(st.sampled_from(["private", "PRIVATE", "Private", "secret-part"]))
+    attributes = draw(st.sampled_from(["", ' why="x"', "\n a=1 b=2", " "]))
+    inside = draw(WORDS) + "S3CR3T" + draw(WORDS)
+    if depth:
+        inside += "".join(draw(st.lists(spans(depth=depth - 1), max_size=2))) + "S3CR3T"
+    return f"{less}{name}{attributes}{greater}{inside}{less}{slash}{name}{greater}"
+
+
+@given(st.lists(st.tuples(WORDS, spans()), max_size=4), WORDS)
+def test_of_well_formed_spans_nothing_comes_out_and_everything_around_them_does(
+    parts: list[tuple[str, str]], last: str
+) -> None:
+    text = "".join(before + span for before, span in parts)
+    kept = cleaned_text(f"start {text}{last} end", tags=["private", "secret-part"])
+    assert "S3CR3T" not in kept
+    assert "private" not in kept.lower() or "private" in "".join([*(before for before, _ in parts), last]).lower()
+    assert kept.startswith("start")
+    assert kept.endswith(" end")
