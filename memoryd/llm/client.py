@@ -13,7 +13,7 @@ from memoryd.errors import ConfigError, ContextOverflow, ModelError
 from memoryd.llm.classify import quota_sentence
 from memoryd.llm.codec import Codec, Structure
 from memoryd.llm.endpoint import Endpoint
-from memoryd.llm.gate import Gate, GateMemory, Recorded
+from memoryd.llm.gate import Gate
 from memoryd.llm.http import HttpShell, was_sent
 from memoryd.llm.http_reply import body_of
 from memoryd.llm.limits import LimitSnapshot, parse_limits
@@ -60,7 +60,6 @@ class Wiring:
     settle: Settle
     min_remaining_percent: float = 25.0
     ladder: LadderMemory | None = None
-    recorded: Recorded | None = None
 
 
 @dataclass(slots=True)
@@ -95,14 +94,7 @@ class ModelClient:
         self._codec = codec
         self._shell = shell
         self._wiring = wiring
-        self.gate = Gate(
-            endpoint.provider,
-            wiring.clock,
-            min_remaining_percent=wiring.min_remaining_percent,
-            memory=wiring.gates,
-            recorded=wiring.recorded,
-            stamp=stamp,
-        )
+        self._gate = Gate(endpoint.provider, wiring.clock, min_remaining_percent=wiring.min_remaining_percent)
         self._manners: dict[str, Manner] = {}
         self._rungs: dict[str, Structure] = {}
 
