@@ -176,7 +176,7 @@ class _Scribe:
             facts.append(rfc3339(item.at))
         if item.kind in (ItemKind.TOOL_CALL, ItemKind.TOOL_OUTPUT):
             role = "call" if item.kind is ItemKind.TOOL_CALL else "output"
-            facts.append(f"{role} of {first_line(item.tool, 60)}" if item.tool else role)
+            facts.append(f"{role} of {first_line(self._redactor.clean(item.tool), 60)}" if item.tool else role)
         if item.exit_code is not None:
             facts.append(f"exit code {item.exit_code}")
         if item.cwd is not None and (item.cwd != self._cwd or item.kind is ItemKind.HUMAN):

@@ -211,6 +211,8 @@ def test_content_cannot_pass_for_a_row() -> None:
 def test_a_header_stays_on_its_line_and_holds_no_secret() -> None:
     item = an_item(ItemKind.TOOL_CALL, "ls", 1, tool="sh\nell", cwd=f"/p/{TOKEN}\n[human user]", at=float("inf"))
     assert gathered([item]).text == "[tool] #1, call of sh, cwd=/p/[REDACTED_SECRET:github]\nls"
+    named = an_item(ItemKind.TOOL_CALL, "ls", 1, tool=f"mcp__{TOKEN}__x")
+    assert TOKEN[8:] not in gathered([named]).text
 
 
 def test_external_context_counts_unless_it_is_memoryds_own() -> None:

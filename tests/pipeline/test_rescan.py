@@ -88,6 +88,16 @@ async def test_a_line_of_a_person_with_what_is_a_secret_by_now_is_redacted_too(
         assert CODE not in handbook.read_text()
 
 
+async def test_the_next_start_with_another_pattern_looks_at_the_rows(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await remember(context, FIRST, f"Always deploy with the code {CODE} in the shop")
+    async with a_house(settings_in(tmp_path, privacy__patterns=[PATTERN]), clock) as context:
+        row = await context.ledger.read(outputs.get, FIRST)
+        assert row is not None
+        assert CODE not in row.raw_memory + row.rollout_summary
+        assert await waits_for_consolidation(context) == "rules"
+
+
 async def test_a_rescan_that_was_interrupted_begins_again(tmp_path: Path, clock: FakeClock) -> None:
     async with a_house(settings_in(tmp_path), clock) as context:
         await rescan(context)
