@@ -148,7 +148,7 @@ _LINE_ENDS: Final = re.compile(r"[ \t]*(?:\Z|[\r\n\"'`#]|\\[nr\"])")
 _HARMLESS_TAIL: Final = re.compile(
     r"(?:file|path|dir|ur[il]|name|ids?|count|counts|type|len|length|limit|max|min|budget|ttl|expiry|expires|usage|env|"
     r"var|ref|refs|class|format|field|header|kind|policy|manager|provider|endpoint|store|size|version|required|enabled|"
-    r"index|scopes?|prefix|patterns?|regex|placeholder|prompt|label|hint|title|error|errors|status|config|age)\Z",
+    r"index|scopes?|prefix|patterns?|regex|placeholder|prompt|label|hint|title|error|errors|status|config|age|colou?r|icon|theme)\Z",
     re.IGNORECASE,
 )
 """`token_count`, `passwordField`, `secretName`: what such names hold is no secret."""
