@@ -152,7 +152,7 @@ def an_open_reader(path: Path) -> Iterator[None]:
 
 def churn(conn: sqlite3.Connection, batch: int) -> None:
     for row in range(20):
-        meta.put(conn, f"row {row}", f"{batch} " + "x" * 8_000)
+        meta.put(conn, f"row {row}", f"{batch} " + chr(97 + batch % 26) * 4_000)
 
 
 async def churn_5000_rows(ledger: Ledger, looks: Callable[[], object] = lambda: None) -> None:

@@ -1,7 +1,9 @@
 """Who is compared: the ledger as the daemon uses it, bare sqlite3, and the queue library litequeue.
 
-Each does the same: take the oldest job, and finish it with its output, in two acknowledged transactions at least. All
-use WAL and the `synchronous` that is asked for.
+Each does the same: take the oldest job, and finish it with a 3 KB output, acknowledged before it goes on. Making jobs
+is not timed. All use WAL and the `synchronous` that is asked for. The names say how many transactions a job costs: two
+(claimed, then ended), or one where whoever ends a job claims the next with it, as the daemon's workers do; litequeue's
+own interface needs two, and three when the output goes to a file of its own.
 """
 
 import asyncio
@@ -85,6 +87,28 @@ class OurLedger:
     def close(self) -> None:
         self.runner.run(self.ledger.close())
         self.runner.close()
+
+
+class TwoWorkers(OurLedger):
+    """As many workers as the daemon has unless told otherwise; each goes straight on."""
+
+    async def _work(self, count: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2):
+                group.create_task(self._go_on(count // 2))
+
+    async def _go_on(self, count: int) -> None:
+        lease = await self.ledger.write(claim)
+        for _ in range(count - 1):
+            assert lease is not None
+            lease = await self.ledger.write(_complete_and_claim, lease)
+        assert lease is not None
+        await self.ledger.write(complete, lease)
+
+
+def _complete_and_claim(conn: sqlite3.Connection, lease: jobs.Lease) -> jobs.Lease | None:
+    complete(conn, lease)
+    return claim(conn)
 
 
 def claim(conn: sqlite3.Connection) -> jobs.Lease | None:
@@ -193,6 +217,11 @@ class BareSqlite:
 
     def _claim(self) -> tuple[str, str]:
         self.conn.execute("BEGIN IMMEDIATE")
+        claimed = self._take()
+        self.conn.execute("COMMIT")
+        return claimed
+
+    def _take(self) -> tuple[str, str]:
         rows = self.conn.execute(
             """
             UPDATE jobs SET status = 'running', token = hex(randomblob(16)), lease_until = 180, ready_at = 180
@@ -200,12 +229,15 @@ class BareSqlite:
             RETURNING job_key, token
             """
         ).fetchall()
-        self.conn.execute("COMMIT")
         ((job_key, token),) = rows
         return job_key, token
 
     def _finish(self, job_key: str, token: str) -> None:
         self.conn.execute("BEGIN IMMEDIATE")
+        self._end(job_key, token)
+        self.conn.execute("COMMIT")
+
+    def _end(self, job_key: str, token: str) -> None:
         done = self.conn.execute(
             """
             UPDATE jobs SET status = 'done', token = NULL, lease_until = NULL, ready_at = NULL
@@ -218,10 +250,22 @@ class BareSqlite:
             "INSERT INTO outputs VALUES (?, ?, 0) ON CONFLICT (job_key) DO UPDATE SET text = excluded.text",
             (job_key, OUTPUT),
         )
-        self.conn.execute("COMMIT")
 
     def close(self) -> None:
         self.conn.close()
+
+
+class BareStraightOn(BareSqlite):
+    """The end of a job and the claim of the next in one transaction."""
+
+    def work(self, count: int) -> None:
+        claimed = self._claim()
+        for _ in range(count - 1):
+            self.conn.execute("BEGIN IMMEDIATE")
+            self._end(*claimed)
+            claimed = self._take()
+            self.conn.execute("COMMIT")
+        self._finish(*claimed)
 
 
 class LiteQueue:
@@ -251,17 +295,34 @@ class LiteQueue:
             queue.conn.close()
 
 
-class LiteQueueWithoutOutput(LiteQueue):
-    """Only taken and done, nothing kept of it: less than the others do."""
+class LiteQueueInOneFile(LiteQueue):
+    """Both queues in one file, so that output and done are one transaction, as with the others."""
+
+    def __init__(self, path: Path, synchronous: str) -> None:
+        module: Any = importlib.import_module("litequeue")
+        self.queue = module.LiteQueue(path)
+        self.outputs = module.LiteQueue(self.queue.conn, queue_name="Outputs")
+        self.queue.conn.execute(f"PRAGMA synchronous = {synchronous}")
 
     def work(self, count: int) -> None:
         for _ in range(count):
-            self.queue.done(self.queue.pop().message_id)
+            message = self.queue.pop()
+            with self.queue.transaction():
+                self.outputs.put(OUTPUT)
+                self.queue.done(message.message_id)
+
+    def close(self) -> None:
+        self.queue.conn.close()
 
 
 def rivals() -> dict[str, type[Rival]]:
     """Return the contenders by name; litequeue only where it is installed (dependency group `bench`)."""
-    found: dict[str, type[Rival]] = {"memoryd": OurLedger, "sqlite3": BareSqlite}
+    found: dict[str, type[Rival]] = {
+        "memoryd, 1": TwoWorkers,
+        "memoryd, 2": OurLedger,
+        "sqlite3, 1": BareStraightOn,
+        "sqlite3, 2": BareSqlite,
+    }
     if importlib.util.find_spec("litequeue") is not None:
-        found |= {"litequeue": LiteQueue, "litequeue without output": LiteQueueWithoutOutput}
+        found |= {"litequeue, 2": LiteQueueInOneFile, "litequeue, 3": LiteQueue}
     return found
