@@ -248,8 +248,8 @@ CREATE TABLE session (id text PRIMARY KEY, project_id text, parent_id text, slug
 CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created integer, time_updated integer, data text);
 CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_created integer, time_updated integer,
   data text);
-CREATE INDEX message_session ON message (session_id);
-CREATE INDEX part_message ON part (message_id);
+CREATE INDEX message_session ON message (session_id, time_created, id);
+CREATE INDEX part_message ON part (message_id, id);
 CREATE INDEX part_session ON part (session_id);
 """
 SESSION, BEGAN = "ses_0123456789abcdefghijklmnop", 1_795_970_736_361
