@@ -1,6 +1,7 @@
 """One suite for every codec: it speaks as the vendor's own types say, and so does the scripted server that tests it.
 
-The types are those of the openai package. They let unknown keys pass, so a body also has to survive them unchanged.
+The types are those of the openai and anthropic packages. They let unknown keys pass, so a body also has to survive them
+unchanged. What is streamed has to add up to what is not.
 """
 
 import json
@@ -9,13 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from openai.types.chat import ChatCompletion, completion_create_params
-from openai.types.responses import Response, response_create_params
+from anthropic.types import Message, RawMessageStreamEvent, message_create_params
+from openai.types.chat import ChatCompletion, ChatCompletionChunk, completion_create_params
+from openai.types.responses import Response, ResponseStreamEvent, response_create_params
 from pydantic import BaseModel, TypeAdapter
 
 from memoryd.agent.tools import tool_specs
 from memoryd.errors import MalformedReply
+from memoryd.llm.anthropic import Anthropic
 from memoryd.llm.codec import Codec, Structure
+from memoryd.llm.manner import encoded, first_manner
 from memoryd.llm.openai_chat import OpenAIChat
 from memoryd.llm.openai_responses import OpenAIResponses
 from memoryd.llm.question import (
@@ -31,9 +35,11 @@ from memoryd.llm.question import (
     Usage,
     UserTurn,
 )
+from memoryd.llm.stream import END, events_in
 from memoryd.pipeline.reply import STAGE1_SCHEMA
 from tests.support.model_asked import CONSOLIDATION, STAGE1, Recorded
 from tests.support.model_replies import Call, Reply, Status, body_of
+from tests.support.model_streams import stream_of
 
 SCHEMA = Schema("stage1_reply", STAGE1_SCHEMA)
 HISTORY = (
@@ -49,19 +55,41 @@ HISTORY = (
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A codec with the vendor's types of its two bodies, and an error of the vendor."""
+    """A codec with the vendor's types of a request, a request for a stream, a reply and an event of a stream.
+
+    `counts` are the names of the counted tokens, input and output.
+    """
 
     codec: Codec
     request: TypeAdapter[Any]
+    streaming: TypeAdapter[Any]
     reply: type[BaseModel]
+    event: TypeAdapter[Any]
+    counts: tuple[str, str] = ("input_tokens", "output_tokens")
 
 
 WIRES = {
     "responses": Wire(
-        OpenAIResponses(), TypeAdapter(response_create_params.ResponseCreateParamsNonStreaming), Response
+        OpenAIResponses(),
+        TypeAdapter(response_create_params.ResponseCreateParamsNonStreaming),
+        TypeAdapter(response_create_params.ResponseCreateParamsStreaming),
+        Response,
+        TypeAdapter(ResponseStreamEvent),
     ),
     "chat": Wire(
-        OpenAIChat(), TypeAdapter(completion_create_params.CompletionCreateParamsNonStreaming), ChatCompletion
+        OpenAIChat(),
+        TypeAdapter(completion_create_params.CompletionCreateParamsNonStreaming),
+        TypeAdapter(completion_create_params.CompletionCreateParamsStreaming),
+        ChatCompletion,
+        TypeAdapter(ChatCompletionChunk),
+        ("prompt_tokens", "completion_tokens"),
+    ),
+    "messages": Wire(
+        Anthropic(),
+        TypeAdapter(message_create_params.MessageCreateParamsNonStreaming),
+        TypeAdapter(message_create_params.MessageCreateParamsStreaming),
+        Message,
+        TypeAdapter(RawMessageStreamEvent),
     ),
 }
 
@@ -96,12 +124,22 @@ def plain(value: object) -> object:
 def assert_speaks(wire: Wire, body: JsonObject) -> None:
     """A typed dictionary keeps only the keys that it knows: what comes out equal had no other."""
     sent = json.loads(json.dumps(body))
-    assert plain(wire.request.validate_python(sent)) == sent
+    kind = wire.streaming if body.get("stream") else wire.request
+    assert plain(kind.validate_python(sent)) == sent
 
 
 def asked(wire: Wire, question: Question, number: int = 1, structure: Structure = Structure.JSON_SCHEMA) -> Recorded:
     body = json.loads(json.dumps(wire.codec.encode(question, structure)))
-    return Recorded(number, "POST", "/v1" + wire.codec.path, {}, body)
+    return Recorded(number, "POST", wire.codec.path, {}, body)
+
+
+def streamed(wire: Wire, question: Question, number: int = 1) -> Recorded:
+    body = encoded(wire.codec, question, first_manner(wire.codec), stream=True)
+    return Recorded(number, "POST", wire.codec.path, {}, json.loads(json.dumps(body)))
+
+
+def events_of(asked: Recorded, reply: Reply) -> list[JsonObject]:
+    return [json.loads(data) for data in events_in(b"".join(stream_of(asked, reply)).decode())]
 
 
 def answered(wire: Wire, reply: Reply, question: Question = QUESTIONS["stage 1"]) -> Answer:
@@ -151,6 +189,37 @@ def test_every_reply_of_the_scripted_server_is_one_that_the_vendors_types_know(w
         assert unknown_keys(wire.reply.model_validate(body, strict=True)) == []
 
 
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_request_for_a_stream_is_one_that_the_vendors_types_know(wire: Wire, name: str) -> None:
+    assert_speaks(wire, streamed(wire, QUESTIONS[name]).body)
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_every_event_of_the_scripted_server_is_one_that_the_vendors_types_know(wire: Wire, name: str) -> None:
+    events = events_of(streamed(wire, QUESTIONS["a consolidation"]), REPLIES[name])
+    for event in events:
+        if event["type" if "type" in event else "id"] not in (END, "ping"):
+            assert unknown_keys(wire.event.validate_python(event)) == []
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_stream_adds_up_to_the_body_that_is_not_streamed(wire: Wire, name: str) -> None:
+    question = QUESTIONS["a consolidation"]
+    body = wire.codec.assemble(events_of(streamed(wire, question), REPLIES[name]))
+    assert body is not None
+    assert wire.codec.decode(body) == wire.codec.decode(body_of(streamed(wire, question), REPLIES[name])) or (
+        name == "calls" and wire.codec.decode(body).calls[1].arguments == "{not json"
+    )
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_stream_that_ends_anywhere_before_its_end_is_no_answer(wire: Wire, name: str) -> None:
+    events = events_of(streamed(wire, QUESTIONS["a consolidation"]), REPLIES[name])
+    last = max(place for place, event in enumerate(events) if '_reason": "' in json.dumps(event) or place == 0)
+    whole = last if wire is not WIRES["responses"] else len(events) - 1
+    assert [wire.codec.assemble(events[:count]) for count in range(whole)] == [None] * whole
+
+
 @pytest.mark.parametrize("name", REPLIES)
 def test_every_answer_goes_back_in_a_form_that_the_vendors_types_know(wire: Wire, name: str) -> None:
     first = QUESTIONS["a consolidation"]
@@ -172,8 +241,10 @@ def test_every_answer_goes_back_in_a_form_that_the_vendors_types_know(wire: Wire
         (Reply(), "", Stop.COMPLETE),
     ],
 )
-def test_both_formats_say_the_same(wire: Wire, reply: Reply, text: str, stop: Stop) -> None:
+def test_all_formats_say_the_same(wire: Wire, reply: Reply, text: str, stop: Stop) -> None:
     answer = answered(wire, reply)
+    if wire is WIRES["messages"] and reply.refusal:
+        text = reply.text  # what was said before a refusal stays beside it
     assert (answer.text, answer.stop, answer.model) == (text, stop, "m")
 
 
@@ -181,14 +252,14 @@ def test_calls_and_usage_arrive(wire: Wire) -> None:
     answer = answered(
         wire, Reply(calls=(Call("read_file", {"path": "ä"}), Call("finish", "{")), tokens=(7, 5), cached=3)
     )
-    assert answer.calls == (ToolCall("call_1_1", "read_file", '{"path": "ä"}'), ToolCall("call_1_2", "finish", "{"))
+    broken = "{}" if wire is WIRES["messages"] else "{"  # where inputs are objects, only a stream can break one
+    assert answer.calls == (ToolCall("call_1_1", "read_file", '{"path": "ä"}'), ToolCall("call_1_2", "finish", broken))
     assert answer.usage == Usage(input=7, output=5, cached=3)
 
 
 def usage_of(wire: Wire, tokens_in: object, tokens_out: object) -> Usage | None:
     body = body_of(asked(wire, QUESTIONS["stage 1"]), Reply("so"))
-    names = ("input_tokens", "output_tokens") if wire is WIRES["responses"] else ("prompt_tokens", "completion_tokens")
-    return wire.codec.usage(body | {"usage": dict(zip(names, (tokens_in, tokens_out), strict=True))})
+    return wire.codec.usage(body | {"usage": dict(zip(wire.counts, (tokens_in, tokens_out), strict=True))})
 
 
 @pytest.mark.parametrize("tokens", [(0, 0), (-7, -5), ("many", []), (0, 9)])
@@ -231,10 +302,8 @@ def test_a_long_conversation_is_replayed_in_order(wire: Wire) -> None:
     "damage",
     [
         lambda _body: {},
-        lambda _body: {"choices": [], "output": None},
-        lambda body: {
-            "output": 3,
-        },
+        lambda _body: {"choices": [], "output": None, "content": None},
+        lambda _body: {"output": 3, "content": {"type": "text"}, "choices": "no"},
     ],
 )
 def test_no_damaged_body_breaks_a_codec_other_than_as_malformed(wire: Wire, damage: Callable[[Any], Any]) -> None:

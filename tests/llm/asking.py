@@ -82,10 +82,11 @@ def a_client(
     ladder: LadderMemory | None = None,
     prices: Prices | None = None,
     timeout: str = "30s",
+    **fields: Any,
 ) -> ModelClient:
     """Open a client; with `respond` nothing is sent, and the function answers in place of a server."""
     book = book or Book()
-    provider = a_provider(base_url, kind, timeout=timeout, **({"prices": prices} if prices else {}))
+    provider = a_provider(base_url, kind, timeout=timeout, **({"prices": prices} if prices else {}), **fields)
     client = open_client(
         "main",
         provider,

@@ -79,9 +79,9 @@ async def consolidate(work: Path, ask: Callable[[Question], Awaitable[Answer]], 
     return complaints
 
 
-@pytest.mark.parametrize("kind", ["openai", "openai-chat"])
+@pytest.mark.parametrize(("kind", "stream"), [("openai", True), ("openai-chat", False), ("anthropic", True)])
 async def test_sessions_become_an_accepted_folder_and_a_second_run_finds_it_in_order(
-    kind: str, tmp_path: Path, clock: FakeClock
+    kind: str, stream: bool, tmp_path: Path, clock: FakeClock
 ) -> None:
     directories = [None, *(f"/home/me/project-{n}" for n in range(30))]
     cwds = [directories[number % len(directories)] for number in range(120)]
@@ -91,7 +91,7 @@ async def test_sessions_become_an_accepted_folder_and_a_second_run_finds_it_in_o
     ]
     materialise(tmp_path, outputs)
     with ModelServer() as server:
-        async with a_client(clock=clock, base_url=server.base_url, kind=kind, timeout="60s") as client:
+        async with a_client(clock=clock, base_url=server.base_url, kind=kind, stream=stream, timeout="60s") as client:
             question = a_question(UserTurn(a_prompt(0, cwds[0]).opening), schema=Schema("stage1", STAGE1_SCHEMA))
             asked = parse_reply((await client.ask(question, PURPOSE)).text)
             complaints = [await consolidate(tmp_path, lambda each: client.ask(each, PURPOSE), clock) for _ in range(2)]

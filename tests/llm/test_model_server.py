@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from memoryd.agent.tools import tool_specs
+from memoryd.llm.anthropic import Anthropic
 from memoryd.llm.codec import Codec, Structure
 from memoryd.llm.openai_chat import OpenAIChat
 from memoryd.llm.openai_responses import OpenAIResponses
@@ -63,7 +64,7 @@ Preference signals:
 """
 
 
-@pytest.fixture(params=[OpenAIResponses(), OpenAIChat()], ids=["responses", "chat"])
+@pytest.fixture(params=[OpenAIResponses(), OpenAIChat(), Anthropic()], ids=["responses", "chat", "messages"])
 def codec(request: pytest.FixtureRequest) -> Codec:
     codec: Codec = request.param
     return codec
@@ -72,7 +73,11 @@ def codec(request: pytest.FixtureRequest) -> Codec:
 def ask(server: ModelServer, codec: Codec, *turns: Turn, **fields: Any) -> Answer:
     question = Question("m", None, "instructions", turns, **fields)
     body = json.loads(json.dumps(codec.encode(question, Structure.JSON_SCHEMA)))
-    return codec.decode(httpx.post(server.base_url + codec.path, json=body).raise_for_status().json())
+    return codec.decode(httpx.post(url_of(server, codec), json=body).raise_for_status().json())
+
+
+def url_of(server: ModelServer, codec: Codec) -> str:
+    return server.base_url.removesuffix("/v1" if codec.path.startswith("/v1/") else "") + codec.path
 
 
 def prompt(*rows: str) -> str:
@@ -165,7 +170,7 @@ def test_answers_for_the_next_requests_go_before_the_script(codec: Codec) -> Non
     with ModelServer() as server:
         server.reply_with(lambda asked: Reply(f"number {asked.number}"))
         server.then(Status(503), lambda _asked: Reply("second"))
-        url = server.base_url + codec.path
+        url = url_of(server, codec)
         question = {"model": "m", "input": "x", "messages": [{"role": "user", "content": "x"}]}
         assert httpx.post(url, json=question).status_code == 503
         assert [ask(server, codec, UserTurn("x")).text for _ in range(2)] == ["second", "number 3"]

@@ -36,6 +36,14 @@ class Recorded:
         return self.path.endswith("/responses")
 
     @property
+    def is_messages(self) -> bool:
+        return self.path.endswith("/messages")
+
+    @property
+    def wants_stream(self) -> bool:
+        return self.body.get("stream") is True
+
+    @property
     def kind(self) -> str:
         """A consolidation carries tools; stage 1 carries a schema, in whatever words, and no tools."""
         if self.body.get("tools"):
@@ -50,6 +58,8 @@ class Recorded:
     def instructions(self) -> str:
         if self.is_responses:
             return str(self.body.get("instructions") or "")
+        if self.is_messages:
+            return _text(self.body.get("system"))
         return "\n".join(_text(each.get("content")) for each in self._messages if each.get("role") == "system")
 
     @property
@@ -59,11 +69,14 @@ class Recorded:
 
     @property
     def user_texts(self) -> list[str]:
-        return [_text(each.get("content")) for each in self._messages if each.get("role") == "user"]
+        spoken = [each for each in self._messages if each.get("role") == "user" and not _is_of_results(each)]
+        return [_text(each.get("content")) for each in spoken]
 
     @property
     def exchanges(self) -> list[Exchange]:
         """The tool calls of the conversation so far, each with what it answered, in order."""
+        if self.is_messages:
+            return _messages_exchanges(self._messages)
         return _responses_exchanges(self._messages) if self.is_responses else _chat_exchanges(self._messages)
 
     @property
@@ -98,6 +111,21 @@ def _chat_exchanges(messages: list[JsonBody]) -> list[Exchange]:
         for call in calls
         if call["id"] in outputs
     ]
+
+
+def _blocks(messages: list[JsonBody], kind: str) -> list[JsonBody]:
+    contents = (each.get("content") for each in messages)
+    return [part for parts in contents if isinstance(parts, list) for part in parts if part.get("type") == kind]
+
+
+def _is_of_results(message: JsonBody) -> bool:
+    return bool(_blocks([message], "tool_result"))
+
+
+def _messages_exchanges(messages: list[JsonBody]) -> list[Exchange]:
+    outputs = {each["tool_use_id"]: _text(each.get("content")) for each in _blocks(messages, "tool_result")}
+    uses = _blocks(messages, "tool_use")
+    return [Exchange(each["name"], each["input"], outputs[each["id"]]) for each in uses if each["id"] in outputs]
 
 
 def _arguments(text: str) -> JsonBody:

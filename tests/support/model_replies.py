@@ -1,4 +1,4 @@
-"""What the scripted model server can answer: replies in both wire formats, and everything that can go wrong."""
+"""What the scripted model server can answer: replies in every wire format, and everything that can go wrong."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer. `stop` is complete, length or content_filter; `tokens` are (input, output)."""
+    """A model's answer. `stop` is complete, length, content_filter or window (Messages alone has a word for that).
+
+    `tokens` are (input, output). `streamed` None: as the request asks.
+    """
 
     text: str = ""
     calls: tuple[Call, ...] = ()
@@ -34,11 +37,12 @@ class Reply:
     cached: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
+    streamed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A refusal with a status, in the shape of OpenAI's errors."""
+    """A refusal with a status, in the shape of OpenAI's errors, or of Anthropic's where it is asked in that format."""
 
     status: int
     message: str = "scripted failure"
@@ -50,6 +54,12 @@ class Status:
     def body(self) -> JsonBody:
         error = {"message": self.message, "type": "scripted_error", "param": self.param, "code": self.code}
         return {"error": error}
+
+    def body_for(self, asked: Recorded) -> JsonBody:
+        if not asked.is_messages:
+            return self.body
+        error = {"type": self.code or "invalid_request_error", "message": self.message}
+        return {"type": "error", "error": error, "request_id": f"req_{asked.number}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,14 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class HalfStream:
+    """The first half of the events of `reply`, then the text `then`, and the body ends as if that were all."""
+
+    reply: Reply = Reply(text="never seen in full")
+    then: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Slow:
     """The body of `reply` trickles: so many bytes, then a pause."""
 
@@ -90,7 +108,7 @@ class Huge:
     size_bytes: int
 
 
-Scripted: TypeAlias = Reply | Status | Raw | Hang | Drop | Slow | Huge
+Scripted: TypeAlias = Reply | Status | Raw | Hang | Drop | HalfStream | Slow | Huge
 
 GARBAGE = Raw(200, b"\x00\x01{not json", {"Content-Type": "application/json"})
 
@@ -107,6 +125,8 @@ def tools(*calls: Call) -> Reply:
 
 def body_of(asked: Recorded, reply: Reply) -> JsonBody:
     """Render a reply in the format of its request."""
+    if asked.is_messages:
+        return messages_body(asked, reply)
     return responses_body(asked, reply) if asked.is_responses else chat_body(asked, reply)
 
 
@@ -203,6 +223,37 @@ def chat_body(asked: Recorded, reply: Reply) -> JsonBody:
             "total_tokens": tokens_in + tokens_out,
             "prompt_tokens_details": {"cached_tokens": reply.cached},
             "completion_tokens_details": {"reasoning_tokens": 0},
+        },
+    }
+
+
+def messages_body(asked: Recorded, reply: Reply) -> JsonBody:
+    """Render a Message object, with a signed thought when the request asked for effort."""
+    content: list[JsonBody] = []
+    if (asked.body.get("output_config") or {}).get("effort"):
+        content.append({"type": "thinking", "thinking": "hm", "signature": f"signed {asked.number}"})
+    if reply.text:
+        content.append({"type": "text", "text": reply.text, "citations": None})
+    for place, call in enumerate(reply.calls, 1):
+        given = call.arguments if isinstance(call.arguments, Mapping) else {}
+        content.append({"type": "tool_use", "id": _call_id(asked, place), "name": call.name, "input": dict(given)})
+    reasons = {"length": "max_tokens", "content_filter": "refusal", "window": "model_context_window_exceeded"}
+    reason = reasons.get(reply.stop, "tool_use" if reply.calls else "end_turn")
+    tokens_in, tokens_out = _tokens(asked, reply)
+    return {
+        "id": f"msg_{asked.number}",
+        "type": "message",
+        "role": "assistant",
+        "model": asked.model,
+        "content": content,
+        "stop_reason": "refusal" if reply.refusal else reason,
+        "stop_sequence": None,
+        "stop_details": {"type": "refusal", "category": None, "explanation": reply.refusal} if reply.refusal else None,
+        "usage": {
+            "input_tokens": tokens_in - reply.cached,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": reply.cached,
+            "output_tokens": tokens_out,
         },
     }
 

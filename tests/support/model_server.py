@@ -1,4 +1,6 @@
-"""A scripted model server: real HTTP on loopback, Responses and chat completions, every request recorded.
+"""A scripted model server: real HTTP on loopback, Responses, chat completions and Messages, streamed where asked for.
+
+Every request is recorded.
 
     with ModelServer() as server:
         configure(base_url=server.base_url)
@@ -23,13 +25,14 @@ from typing import Any, Self, TypeAlias
 
 from tests.support.model_asked import Recorded
 from tests.support.model_manners import good_model
-from tests.support.model_replies import Drop, Hang, Huge, Raw, Reply, Scripted, Slow, Status, body_of
+from tests.support.model_replies import Drop, HalfStream, Hang, Huge, Raw, Reply, Scripted, Slow, Status, body_of
+from tests.support.model_streams import stream_of
 from tests.support.waiting import wait_on
 
 Script: TypeAlias = Callable[[Recorded], Scripted | None]
 
 SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "cookie"})
-ENDPOINTS = ("/responses", "/chat/completions")
+ENDPOINTS = ("/responses", "/chat/completions", "/messages")
 CLOSE_SECONDS = 10.0
 CHUNK = b" " * 65_536
 
@@ -192,7 +195,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         owner = self.server.owner
         asked = owner.recorded("POST", self.path, dict(self.headers), body)
-        self._send(asked, owner.answer(asked, self.headers.get("Authorization", "")))
+        key = self.headers.get("x-api-key") if asked.is_messages else None
+        self._send(asked, owner.answer(asked, f"Bearer {key}" if key else self.headers.get("Authorization", "")))
 
     def do_GET(self) -> None:
         known = self.path.endswith("/models")
@@ -200,18 +204,29 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, asked: Recorded, answer: Scripted) -> None:
         match answer:
+            case Reply() if _is_streamed(asked, answer):
+                self._stream(stream_of(asked, answer), answer.headers)
             case Reply():
                 self._json(200, body_of(asked, answer), answer.headers, answer.content_type)
             case Status(status=status, headers=headers):
-                self._json(status, answer.body, headers)
+                self._json(status, answer.body_for(asked), headers)
+            case HalfStream(reply, then):
+                events = stream_of(asked, reply)
+                self._stream([*events[: len(events) // 2], then.encode()], reply.headers)
             case Raw(status, body, headers):
                 self._start(status, headers, len(body))
                 self.wfile.write(body)
             case Hang():
                 self.server.owner.closing.wait()
                 self.close_connection = True
+            case Drop(reply, before_headers) if not before_headers and _is_streamed(asked, reply):
+                events = stream_of(asked, reply)
+                self._stream(events[: len(events) // 2], reply.headers, whole=False)
+                self.close_connection = True
             case Drop(reply, before_headers):
                 self._drop(b"" if before_headers else _encoded(body_of(asked, reply)))
+            case Slow(reply, pause_seconds=pause_seconds) if _is_streamed(asked, reply):
+                self._stream(stream_of(asked, reply), reply.headers, pause_seconds=pause_seconds)
             case Slow():
                 self._trickle(asked, answer)
             case Huge(size_bytes):
@@ -221,6 +236,23 @@ class _Handler(BaseHTTPRequestHandler):
         data = _encoded(body)
         self._start(status, {"Content-Type": content_type, **headers}, len(data))
         self.wfile.write(data)
+
+    def _stream(self, events: list[bytes], headers: Any, *, whole: bool = True, pause_seconds: float = 0.0) -> None:
+        """Send events as chunks; without the last, empty one when not `whole`."""
+        self.send_response(200)
+        for key, value in {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked", **headers}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        for event in filter(None, events):
+            if pause_seconds:
+                time.sleep(pause_seconds)
+            if self.server.owner.closing.is_set():
+                self.close_connection = True
+                return
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+            self.wfile.flush()
+        if whole:
+            self.wfile.write(b"0\r\n\r\n")
 
     def _start(self, status: int, headers: Any, length: int) -> None:
         self.send_response(status)
@@ -256,6 +288,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is http.server's
         """Say nothing: requests are recorded."""
+
+
+def _is_streamed(asked: Recorded, reply: Reply) -> bool:
+    return asked.wants_stream if reply.streamed is None else reply.streamed
 
 
 def _encoded(body: object) -> bytes:
