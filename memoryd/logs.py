@@ -54,6 +54,10 @@ EVENTS: dict[str, Event] = {
     "clock.jumped": Event(
         "warning", "The wall clock was set, or the machine slept; timers are set anew.", ("seconds", "slept")
     ),
+    "command.confined": Event("info", "What confines the programs of providers of kind command.", ("mechanism",)),
+    "command.unconfined": Event(
+        "warning", "Nothing here confines the programs of providers of kind command: they run as the user does."
+    ),
     "consolidation.published": Event("info", "A new version of the memory is in place.", ("commit", "selected")),
     "consolidation.rejected": Event(
         "warning", "Acceptance turned a result down; the old memory stands.", ("complaints",)

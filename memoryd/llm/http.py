@@ -25,7 +25,10 @@ STREAM_TIMEOUTS = 10
 """A stream may take so many time-outs as a whole: one that trickles for ever, or only says that it lives, ends too."""
 USER_AGENT = "memoryd"
 
-NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+NEVER_SENT = (
+    *(httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol),
+    FileNotFoundError,  # a program that is not there (command/shell.py)
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ Both are frozen values; codecs turn them into JSON and back.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeAlias
 
 JsonObject: TypeAlias = Mapping[str, object]
@@ -90,8 +91,19 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
+class Errand:
+    """A folder in which an agent's own program is to work by itself, and for how long at the most."""
+
+    folder: Path
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """One request's whole content. `effort` is the provider's word for reasoning effort, None to say nothing of it."""
+    """One request's whole content. `effort` is the provider's word for reasoning effort, None to say nothing of it.
+
+    `errand` is for a provider of kind `command` alone: work to be done, where the others are asked for calls of tools.
+    """
 
     model: str
     effort: str | None
@@ -100,6 +112,7 @@ class Question:
     schema: Schema | None = None
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
+    errand: Errand | None = None
 
 
 class Stop(StrEnum):

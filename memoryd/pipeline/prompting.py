@@ -18,6 +18,7 @@ MAX_FACT_CHARS = 1000
 MAX_LISTED = 300
 UNKNOWN = "unknown"
 NONE = "- none"
+HANDS = "# Your hands\n"
 
 _TOKEN = re.compile(r"\{\{([a-z0-9_]+)\}\}")
 
@@ -74,8 +75,16 @@ def stage1_repair(problem: str) -> str:
     return render(load_prompt("repair"), {"problem": _fact(problem)})
 
 
-def consolidation_question_parts(mode: Mode, facts: FolderFacts) -> QuestionParts:
-    """Render the instructions and the opening message of a consolidation."""
+def consolidation_repair(complaints: Sequence[str]) -> str:
+    """Render what the next run of an agent's own program is told of the complaints about the last one."""
+    return render(load_prompt("consolidate_repair"), {"complaints": _listed(complaints)})
+
+
+def consolidation_question_parts(mode: Mode, facts: FolderFacts, *, own_hands: bool = False) -> QuestionParts:
+    """Render the instructions and the opening message of a consolidation.
+
+    `own_hands`: for an agent's own program, which works in the folder with tools that are not ours.
+    """
     values = {
         "today": utc_day(facts.now),
         "sessions": str(facts.sessions),
@@ -84,12 +93,18 @@ def consolidation_question_parts(mode: Mode, facts: FolderFacts) -> QuestionPart
     }
     if mode is Mode.INCREMENTAL:
         values["removed_threads"] = _listed(facts.removed_threads)
-    return QuestionParts(consolidation_instructions(mode), render(load_prompt(f"consolidate_{mode.value}"), values))
+    instructions = consolidation_instructions(mode, own_hands=own_hands)
+    return QuestionParts(instructions, render(load_prompt(f"consolidate_{mode.value}"), values))
 
 
-def consolidation_instructions(mode: Mode) -> str:
-    """Render the instructions of the consolidation agent."""
-    return render(load_prompt("consolidate_system"), {"mode": mode.value.upper()})
+def consolidation_instructions(mode: Mode, *, own_hands: bool = False) -> str:
+    """Render the instructions of the consolidation agent, with the section on its hands that fits."""
+    instructions = render(load_prompt("consolidate_system"), {"mode": mode.value.upper()})
+    if not own_hands:
+        return instructions
+    before, _, ours = instructions.partition(HANDS)
+    _, heading, after = ours.partition("\n# ")
+    return f"{before}{load_prompt('consolidate_own_hands')}\n{heading}{after}"
 
 
 @cache
