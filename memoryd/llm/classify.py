@@ -22,7 +22,7 @@ from memoryd.errors import (
 )
 from memoryd.llm.endpoint import Endpoint
 from memoryd.llm.error_body import Said, read_error, said_in
-from memoryd.llm.fields import object_at, objects_at, text_at
+from memoryd.llm.fields import object_at, objects_at
 from memoryd.llm.question import JsonObject
 from memoryd.llm.retry_after import retry_after
 from memoryd.llm.visible import Show
@@ -198,7 +198,7 @@ def _status_inside(said: Said, carrier: JsonObject) -> int:
     known = next((STATUS_OF_CODE[word] for word in words if word in STATUS_OF_CODE), None)
     if known is not None:
         return known
-    return 429 if QUOTA.search(text_at(object_at(carrier, "error"), "message").lower()) else 400
+    return 429 if QUOTA.search(said.message.lower()) else 400
 
 
 def _wait_in(sentence: str) -> float | None:

@@ -13,7 +13,8 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Return the wait that the headers name, within [0, a week], None when they name none that can be understood.
 
     `retry-after-ms` (milliseconds) is more exact and goes first; `retry-after` is a number of seconds or an HTTP date
-    (RFC 9110, section 10.2.3; the old date forms of RFC 850 and asctime too). A date in the past means now.
+    (RFC 9110, section 10.2.3; the old date forms of RFC 850 and asctime too). A date in the past means now. A header
+    that stands there twice arrives as one value with a comma; of numbers the longest wait counts.
     """
     milliseconds = _number(_header(headers, "retry-after-ms"))
     if milliseconds is not None:
@@ -30,12 +31,15 @@ def _header(headers: Mapping[str, str], name: str) -> str:
 
 
 def _number(text: str) -> float | None:
-    """Return a finite number that is not negative; `nan` and `inf` would make a sleep that never ends."""
+    """Return a finite number that is not negative, the greatest of several.
+
+    `nan` and `inf`, and digits that make an infinity, would make a sleep that never ends.
+    """
     try:
-        value = float(text)
+        values = [float(part) for part in text.split(",")]
     except ValueError:
         return None
-    return value if math.isfinite(value) and value >= 0 else None
+    return max(values) if all(math.isfinite(value) and value >= 0 for value in values) else None
 
 
 def _until_date(text: str, now: float) -> float | None:

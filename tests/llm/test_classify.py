@@ -12,6 +12,8 @@ from memoryd.errors import (
     ContextOverflow,
     EffortUnsupported,
     ModelError,
+    OutputLimitTooLarge,
+    OutputLimitUnsupported,
     Overloaded,
     RateLimited,
     RequestRefused,
@@ -33,6 +35,10 @@ def classified(status: int, body: Any = "", headers: dict[str, str] | None = Non
 
 def error(message: str, **fields: Any) -> dict[str, Any]:
     return {"error": {"message": message, **fields}}
+
+
+def claude(message: str, kind: str = "invalid_request_error") -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
 
 
 @pytest.mark.parametrize(
@@ -74,6 +80,32 @@ def error(message: str, **fields: Any) -> dict[str, Any]:
         (500, error("[{'loc': ('body', 'response_format', 'type')}]"), StructureUnsupported),
         (400, error("Unsupported parameter: 'reasoning.effort'", param="reasoning.effort"), EffortUnsupported),
         (400, error("Encrypted content is not supported with this model."), EffortUnsupported),
+        (400, error("Unsupported parameter: 'max_tokens' is not supported with this model."), OutputLimitUnsupported),
+        (422, {"detail": [{"loc": ["body", "max_completion_tokens"], "msg": "Extra inputs"}]}, OutputLimitUnsupported),
+        (400, error("Unsupported parameter: max_output_tokens"), OutputLimitUnsupported),
+        (400, error("max_tokens is too large: 32768. This model supports at most 16384."), OutputLimitTooLarge),
+        (
+            400,
+            claude("max_tokens: 32768 > 8192, which is the maximum allowed number of output tokens"),
+            OutputLimitTooLarge,
+        ),
+        (400, claude("input length and `max_tokens` exceed context limit: 190000 + 32768 > 200000"), ContextOverflow),
+        (400, claude("prompt is too long: 210000 tokens > 200000 maximum"), ContextOverflow),
+        (413, claude("Request exceeds the maximum size", "request_too_large"), ContextOverflow),
+        (400, claude("This model does not support the effort parameter."), EffortUnsupported),
+        (400, claude("output_config.effort: Input should be 'low', 'medium' or 'high'"), EffortUnsupported),
+        (400, claude("output_config.format: Extra inputs are not permitted"), StructureUnsupported),
+        (400, claude("output_config: Extra inputs are not permitted"), StructureUnsupported),
+        (400, claude("Your credit balance is too low to access the Anthropic API."), RateLimited),
+        (402, claude("no credit", "billing_error"), RateLimited),
+        (403, error("You have insufficient_quota", code="insufficient_quota"), RateLimited),
+        (401, claude("invalid x-api-key", "authentication_error"), AuthRefused),
+        (403, claude("not allowed", "permission_error"), AuthRefused),
+        (404, claude("model: claude-none", "not_found_error"), UnknownModel),
+        (429, claude("This request would exceed your limit", "rate_limit_error"), RateLimited),
+        (500, claude("Internal server error", "api_error"), Overloaded),
+        (504, claude("timed out", "timeout_error"), Overloaded),
+        (529, claude("Overloaded", "overloaded_error"), Overloaded),
         (400, error("bad temperature", param="temperature"), RequestRefused),
         (405, "", RequestRefused),
         (451, "", RequestRefused),
@@ -178,6 +210,14 @@ def inside(body: dict[str, Any]) -> ModelError | None:
         ({"error": {"code": "context_length_exceeded", "message": "oops"}}, ContextOverflow),
         ({"error": {"message": "You exceeded your current quota"}}, RateLimited),
         ({"error": "something broke"}, RequestRefused),
+        ({"error": "Too many requests"}, RateLimited),
+        (claude("Overloaded", "overloaded_error"), Overloaded),
+        (claude("slow down", "rate_limit_error"), RateLimited),
+        (claude("no", "authentication_error"), AuthRefused),
+        (claude("no such model", "not_found_error"), UnknownModel),
+        (claude("too large", "request_too_large"), ContextOverflow),
+        (claude("oops", "api_error"), Overloaded),
+        (claude("pay", "billing_error"), RateLimited),
         ({"choices": [{"error": {"code": 503, "message": "provider down"}}]}, Overloaded),
     ],
 )

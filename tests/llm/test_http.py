@@ -1,8 +1,9 @@
 """The HTTP shell against a real server on loopback, and every failure of a transfer."""
 
+import asyncio
 import logging
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
@@ -71,6 +72,39 @@ async def test_no_answer_in_time_is_unreachable_even_when_it_trickles(server: Mo
     with pytest.raises(Unreachable, match=r"did not answer within 0\.8 seconds") as caught:
         await post(server.base_url, timeout=0.8)
     assert was_sent(caught.value)
+
+
+def trickling(text: str, pause_seconds: float) -> Slow:
+    return Slow(Reply(text, streamed=True), pause_seconds=pause_seconds)
+
+
+async def test_a_stream_may_take_longer_than_the_time_as_long_as_it_goes_on(server: ModelServer) -> None:
+    server.then(trickling("x" * 7, 0.15))
+    reply = await post(server.base_url, timeout=0.5, stream=True)
+    assert '"type": "response.completed"' in reply.text
+    assert server.requests[0].headers["Accept"] == "text/event-stream"
+
+
+@pytest.mark.parametrize("fault", [trickling("x", 0.5), Hang()])
+async def test_a_stream_that_pauses_for_longer_than_the_time_is_unreachable(
+    server: ModelServer, fault: Slow | Hang
+) -> None:
+    server.then(fault)
+    with pytest.raises(Unreachable, match=r"did not answer within 0\.2 seconds"):
+        await post(server.base_url, timeout=0.2, stream=True)
+
+
+async def test_a_stream_that_never_ends_is_ended_at_ten_times_the_time(server: ModelServer) -> None:
+    """Comments keep a connection alive for ever."""
+
+    async def for_ever() -> AsyncIterator[bytes]:
+        while True:
+            await asyncio.sleep(0.005)
+            yield b": alive\n\n"
+
+    endless = httpx.MockTransport(lambda _request: httpx.Response(200, content=for_ever()))
+    with pytest.raises(Unreachable, match="did not answer within"):
+        await post("http://127.0.0.1:9/v1", timeout=0.02, stream=True, transport=endless)
 
 
 @pytest.mark.parametrize("fault", [Drop(), Drop(before_headers=True)])

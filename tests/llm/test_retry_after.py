@@ -23,6 +23,13 @@ NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT
         ({"retry-after-ms": "250"}, 0.25),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after-ms": "nonsense", "retry-after": "9"}, 9.0),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "7, 9"}, 9.0),
+        ({"retry-after": "7,7"}, 7.0),
+        ({"retry-after-ms": "250, 500"}, 0.5),
+        ({"retry-after": "Sun, 06 Nov 1994 08:50:37 GMT, Sun, 06 Nov 1994 08:50:37 GMT"}, 60.0),
+        ({"retry-after-ms": "inf", "retry-after": "9"}, 9.0),
+        ({"retry-after-ms": "", "retry-after": "9"}, 9.0),
         ({"retry-after": "1e9"}, MAX_RETRY_AFTER_SECONDS),
         ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, MAX_RETRY_AFTER_SECONDS),
     ],
@@ -31,7 +38,13 @@ def test_a_wait_is_read_in_every_form(headers: dict[str, str], seconds: float) -
     assert retry_after(headers, NOW) == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("value", ["", "soon", "nan", "inf", "-inf", "-5", "Sun, 99 Nov 1994 08:49:37 GMT", "1 minute"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "", "   ", "soon", "nan", "inf", "-inf", "-5", "7, -5", "7, nan", ",", "1 minute", "9" * 5_000, "1e400",
+        "Sun, 99 Nov 1994 08:49:37 GMT", "Fri, 31 Dec 99999 23:59:59 GMT",
+    ],
+)  # fmt: skip
 def test_what_names_no_wait_names_none(value: str) -> None:
     assert retry_after({"retry-after": value}, NOW) is None
 
