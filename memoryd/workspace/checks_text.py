@@ -5,6 +5,7 @@ from typing import Final
 
 from memoryd.redact import Redactor
 from memoryd.workspace.comparison import Comparison
+from memoryd.workspace.handbook import parse_bullet
 
 _CUT: Final = r"(?:unchanged|omitted|elided|truncated|as before|as above|for brevity)"
 _GONE: Final = rf"(?:{_CUT}|kept|same|continued?|no changes?)"
@@ -14,6 +15,16 @@ _THE: Final = r"(?:the |all )?"
 _SHORT: Final = r"[^\])>}]{0,80}"
 _CODE: Final = re.compile(r"`[^`]*`")
 _LEAD: Final = re.compile(r"^[\s>#*-]*(?:<!--|//)?\s*")
+_TITLE: Final = re.compile(r"#+ (?:Task Group|Task \d+):(.*)", re.IGNORECASE)
+_OMITTED: Final = r"unchanged|omitted|elided|truncated|snip(?:ped)?"
+_ELSEWHERE: Final = r"rest|remainder|remaining|others|existing|previous|earlier|same|above|etc|changes?"
+_REMARK: Final = (
+    rf"{_OMITTED}|{_ELSEWHERE}|the|all|other|of|in|as|is|are|was|were|stays?|remains?|keep|kept|leave|left|here|before"
+    r"|for|brevity|no|not|changed|and|so|on|this|files?|handbook|memory|contents?|text|sections?|blocks?|bullets?|tasks?"
+    r"|groups?|entry|entries|lines?|items?|version|see|continued?|more|with|to|be|from|it"
+)
+_OMITTED_WORD, _ELSEWHERE_WORD, _REMARK_WORD = (re.compile(words) for words in (_OMITTED, _ELSEWHERE, _REMARK))
+_MOST_REMARK_WORDS: Final = 12
 _WHOLE_LINE: Final = (
     _DOTS,
     rf"{_DOTS}\s*{_THE}{_THING}\b.{{0,80}}",
@@ -46,7 +57,27 @@ def has_no_placeholder(compared: Comparison) -> list[str]:
 def is_omission(line: str) -> bool:
     """Say whether a line stands for text that was left out."""
     plain = _LEAD.sub("", _CODE.sub("``", line[:2000])).removesuffix("-->").strip()
-    return any(pattern.search(plain) for pattern in _PLACEHOLDERS)
+    return any(pattern.search(plain) for pattern in _PLACEHOLDERS) or _speaks_of_omission_alone(line[:2000])
+
+
+def _speaks_of_omission_alone(line: str) -> bool:
+    """Say whether all words of a line are those of a remark such as `<!-- other bullets unchanged -->`.
+
+    Without a wrapper or dots around it only a plain word of leaving out will do: "keep existing files" is a statement.
+    """
+    title = _TITLE.fullmatch(line.strip())
+    lead = _LEAD.match(line)
+    bare = title[1] if title else line[lead.end() if lead else 0 :]
+    inner = parse_bullet(bare.strip()).text.strip("-=~ \t")
+    core = inner.strip("[](){}<>*_`!-. …\t")
+    is_wrapped = inner != core or "<!--" in line or line.lstrip().startswith("//")
+    words = core.casefold().replace("memory.md", "file").split()
+    words = [word.strip(",;:.…") for word in words]
+    if not words:
+        return "…" in inner or "..." in inner
+    if len(words) > _MOST_REMARK_WORDS or not all(map(_REMARK_WORD.fullmatch, words)):
+        return False
+    return any(map(_OMITTED_WORD.fullmatch, words)) or (is_wrapped and any(map(_ELSEWHERE_WORD.fullmatch, words)))
 
 
 def has_no_secret(compared: Comparison, redactor: Redactor) -> list[str]:
