@@ -1,8 +1,10 @@
 """The stage-1 reply: its value, its strict schema, and the one parser that decides whether an answer is one.
 
 A model may wrap the object in a fence, its own thoughts or a JSON string, put it among other words, or add keys: that
-is salvaged, but "nothing to remember" counts only alone and with exactly the keys of the schema. Anything else that is
-not the schema raises MalformedReply, and so never deletes or replaces a memory (I8).
+is salvaged, and so are line breaks and tabs inside strings that should have been escaped; but "nothing to remember"
+counts only alone, as JSON without a fault and with exactly the keys of the schema. What would have to be guessed
+(trailing commas, single quotes, a missing end) is not: the model is asked once more. Anything else that is not the
+schema raises MalformedReply, and so never deletes or replaces a memory (I8).
 """
 
 import json
@@ -105,7 +107,7 @@ def _without_fence(text: str) -> str:
 
 def _objects_within(text: str) -> Iterator[dict[str, object]]:
     """Yield the outermost JSON objects that stand in prose."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(strict=False)  # lets control characters stand in strings, as small models write them
     position = 0
     for _ in range(MAX_CANDIDATES):
         position = text.find("{", position)

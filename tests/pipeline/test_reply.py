@@ -36,6 +36,8 @@ def a_body(**changes: Any) -> str:
         pytest.param(json.dumps(a_body()), id="in a string"),
         pytest.param(json.dumps(f"```json\n{a_body()}\n```"), id="fenced in a string"),
         pytest.param(a_body(confidence=0.9, notes=["x"]), id="extra keys"),
+        pytest.param(a_body().replace("\\n", "\n"), id="line breaks in strings"),
+        pytest.param("```json\n" + a_body().replace("\\n", "\n") + "\n```", id="line breaks in strings in a fence"),
         pytest.param(a_body(raw_memory="\n---\n### Task 1 \n"), id="blanks around a text"),
     ],
 )
@@ -87,6 +89,9 @@ def test_nothing_to_remember_may_be_wrapped_but_not_said_among_other_words(text:
         (a_body(raw_memory="x" * (MAX_TEXT_BYTES + 1)), "larger than 256 KiB"),
         (f"First {a_body()} and then {a_body(raw_memory='other')}", "2 replies instead of one"),
         (a_body()[:-1], "no JSON object"),
+        (a_body()[:-1] + ",}", "no JSON object"),
+        (a_body().replace('"', "'"), "no JSON object"),
+        (EMPTY.replace('""', '"\n"', 1), "blank texts among other words"),
         ("[" * 100_000, "no JSON object"),
         ('{"a":' * 100_000, "no JSON object"),
         ("{" * 5_000 + a_body(), "no JSON object"),
