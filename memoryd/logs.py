@@ -79,6 +79,9 @@ EVENTS: dict[str, Event] = {
     "job.lease_lost": Event("warning", "Another holder has the job; nothing was written.", (*OUTCOME, "error")),
     "job.released": Event("info", "A job was given back at shutdown, claimable at once."),
     "job.reopened": Event("info", "What died under another version, model or prompt is tried anew.", ("count",)),
+    "job.postponed": Event(
+        "info", "A job waits for what a warning has named already.", (*OUTCOME, "reason", "retry_at")
+    ),
     "job.reclaimed": Event("warning", "A memoryd that was killed held jobs; they can be claimed again.", ("count",)),
     "ledger.copied": Event("info", "The day's copy of the ledger was made.", ("path", "removed")),
     "ledger.misplaced": Event("warning", "The ledger lies where it should not.", ("warning",)),
@@ -92,6 +95,11 @@ EVENTS: dict[str, Event] = {
     ),
     "output.pruned": Event("info", "Rows that nothing uses any more were removed.", ("count",)),
     "pass.progressed": Event("info", "A pass over the sessions went on.", ("stage", "done", "total", "note")),
+    "provider.rearmed": Event(
+        "info",
+        "A provider answers again, or its key or network has changed: its jobs are tried.",
+        ("provider", "count"),
+    ),
     "reading.degraded": Event("warning", "Lines of a session were not understood and skipped.", ("bad_lines",)),
     "rebuilding.finished": Event("warning", "A rebuilding that was interrupted was brought to its end.", ("folder",)),
     "recall.refreshed": Event("info", "The summary that agents read was rewritten.", ("commit",)),

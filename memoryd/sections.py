@@ -244,7 +244,8 @@ class Provider(_Section):
         default=None, description="Address as the provider's SDK takes it: openai with /v1, anthropic without."
     )
     api_key_env: VariableName | None = Field(
-        default=None, description="Name of the variable that holds the key; never the key itself."
+        default=None,
+        description="Name of the variable, or of the service's systemd credential, that holds the key; never the key.",
     )
     api_key_file: Folder | None = Field(
         default=None, description="File that holds the key, mode 0600; wins over api_key_env."

@@ -67,6 +67,9 @@ def test_without_file_and_variables_the_defaults_of_the_design_hold(tmp_path: Pa
             "effort": "low",
             "concurrency": 2,
             "max_input_tokens": None,
+            "max_requests": 8,
+            "max_duration": "20m",
+            "max_tokens": 1_000_000,
             "disable_on_external_context": False,
         },
         "consolidate": {

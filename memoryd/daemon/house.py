@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -11,17 +12,18 @@ from typing import Final, Literal
 
 from memoryd import config, logs
 from memoryd.clock import Clock
-from memoryd.config import NamedProvider, Settings, agent_home, resolve_api_key
+from memoryd.config import AGENT_HOMES, NamedProvider, Provider, Settings, agent_home, key_stamp, resolve_api_key
 from memoryd.daemon import lock
 from memoryd.daemon.identity import Identity
+from memoryd.daemon.providers_watch import ProvidersWatch
 from memoryd.daemon.rescue import sound_ledger
-from memoryd.daemon.spending import Spending
+from memoryd.daemon.spending import Spending, caps_per_job
 from memoryd.daemon.upkeep import judge_clock
 from memoryd.errors import ConfigError, LeaseLost
 from memoryd.ledger import jobs
-from memoryd.ledger.database import Ledger
 from memoryd.ledger.states import JobKind
 from memoryd.llm.client import LadderMemory, ModelClient, Wiring
+from memoryd.llm.gate import Recorded
 from memoryd.llm.providers import codec_for, open_client
 from memoryd.pipeline import prompting
 from memoryd.pipeline.adopting import adopt_folder
@@ -94,7 +96,10 @@ async def open_house(
         staging.sweep(home)
         ledger = await stack.enter_async_context(sound_ledger(home, clock))
         redactor = Redactor(settings.privacy.patterns)
-        models = await _open_models(stack, settings, asked, ledger, redactor, clock, environ)
+        spending = Spending(ledger, clock, settings.limits, caps_per_job(settings))
+        clients = await _open_clients(stack, settings, asked, spending, redactor, clock, environ)
+        models = {stage: _stage_model(stage, named, clients[named.name], spending) for stage, named in asked.items()}
+        gates = [client.gate for client in clients.values() if client is not None]
         context = Context(
             settings=settings,
             home=home,
@@ -109,6 +114,7 @@ async def open_house(
             refresh_recall=partial(summary.refresh, home, max_tokens=settings.recall.max_tokens),
             still_ours=partial(_still_ours, held, home.ledger_file, home.ledger_file.stat()),
             reached=reached,
+            look_at_providers=ProvidersWatch(gates, spending).look,
         )
         ledger.fence = context.still_ours
         await judge_clock(context)
@@ -199,17 +205,16 @@ def _still_ours(held: lock.Lock, ledger_file: Path, opened: os.stat_result) -> N
         )
 
 
-async def _open_models(
+async def _open_clients(
     stack: AsyncExitStack,
     settings: Settings,
     asked: Mapping[Literal["extract", "consolidate"], NamedProvider],
-    ledger: Ledger,
+    spending: Spending,
     redactor: Redactor,
     clock: Clock,
     environ: Mapping[str, str],
-) -> dict[str, StageModel]:
+) -> dict[str, ModelClient | None]:
     """Open one client for each provider in use: stages that share a provider share its limits and its breaker."""
-    spending = Spending(ledger, clock, settings.limits)
     wiring = Wiring(
         clock=clock,
         redactor=redactor,
@@ -217,24 +222,40 @@ async def _open_models(
         settle=spending.settle,
         min_remaining_percent=settings.limits.min_remaining_percent,
         ladder=LadderMemory(load=spending.known_rung, store=spending.keep_rung),
+        gates=spending.gates(),
     )
     clients: dict[str, ModelClient | None] = {}
-    models: dict[str, StageModel] = {}
-    for stage, named in asked.items():
+    for named in asked.values():
         if named.name not in clients:
             client = open_client(
                 named.name,
                 named.provider,
                 api_key=partial(resolve_api_key, named.provider, environ),
-                wiring=wiring,
+                wiring=replace(wiring, recorded=_recorded(spending, named.provider)),
+                stamp=partial(key_stamp, named.provider),
             )
             clients[named.name] = client and await stack.enter_async_context(client)
-        models[stage] = StageModel(
-            named.name,
-            named.model,
-            named.effort,
-            clients[named.name],
-            named.provider.context_window,
-            "/".join((version("memoryd"), named.name, named.model, prompting.fingerprint(*PROMPTS[stage]))),
-        )
-    return models
+    return clients
+
+
+def _stage_model(stage: str, named: NamedProvider, client: ModelClient | None, spending: Spending) -> StageModel:
+    return StageModel(
+        named.name,
+        named.model,
+        named.effort,
+        client,
+        named.provider.context_window,
+        "/".join((version("memoryd"), named.name, named.model, prompting.fingerprint(*PROMPTS[stage]))),
+        partial(_admitted, client, named.model, spending) if client else None,
+    )
+
+
+async def _admitted(client: ModelClient, model: str, spending: Spending) -> None:
+    await client.gate.check(model)
+    await spending.check_day()
+
+
+def _recorded(spending: Spending, provider: Provider) -> Recorded | None:
+    """Return who knows the limits of the agent that a `command` provider runs: its own sessions tell."""
+    program = Path(provider.command[0]).name if provider.command else ""
+    return spending.recorded_by(program) if program in AGENT_HOMES else None

@@ -16,7 +16,7 @@ from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.notify import notify
 from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
 from memoryd.daemon.storage import Storage
-from memoryd.daemon.ticker import ClockWatch, Ticker
+from memoryd.daemon.ticker import JUMP_SECONDS, ClockWatch, Ticker
 from memoryd.daemon.upkeep import judge_clock, look_after
 from memoryd.daemon.wakeup import Wakeup
 from memoryd.daemon.watcher import watch
@@ -244,7 +244,10 @@ class Supervisor:
         while not self._stopping.is_set():
             if (damage := self._context.ledger.damage) is not None:
                 raise LedgerCorrupt(damage)
-            if moved := clocks.look():
+            moved = clocks.look()
+            if await self._context.look_at_providers(woken=moved is not None and moved.slept >= JUMP_SECONDS):
+                self._wakeups.work()
+            if moved:
                 log.warning("clock.jumped", seconds=round(moved.set_by, 1), slept=round(moved.slept, 1))
                 ticker.rearm(self._context.clock)
                 await judge_clock(self._context)

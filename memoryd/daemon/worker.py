@@ -14,7 +14,7 @@ from typing import Concatenate, ParamSpec, assert_never
 
 from memoryd import logs
 from memoryd.daemon.wakeup import within
-from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
+from memoryd.errors import DiskFull, JobCapReached, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
 from memoryd.ledger import attempts, jobs
 from memoryd.ledger.jobs import Beat, ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
@@ -39,6 +39,8 @@ BEATS_PER_LEASE = 3
 # A holder that could not renew stops this share of the lease before its end.
 STOP_MARGIN = 0.1
 RESULT_PAUSE_SECONDS = 10.0
+# What goes on is worth a warning an hour, however many jobs it holds up.
+WARNING_SECONDS = 3_600.0
 
 Stage = Callable[[Context, Lease], Awaitable[Outcome]]
 P = ParamSpec("P")
@@ -204,7 +206,7 @@ class Worker:
         """Run the stage; what goes wrong becomes an outcome. This is the job boundary: no error leaves it."""
         settings = self._context.settings.ledger
         try:
-            return await self._run(self._context, lease)
+            return await self._run_within_caps(lease)
         except (LeaseLost, LedgerCorrupt):
             raise
         except MemorydError as error:
@@ -217,6 +219,25 @@ class Worker:
         except Exception as error:
             log.exception("job.crashed", error_class=type(error).__name__)
             return Failed(type(error).__name__, "a fault in memoryd; the log has its place (event job.crashed)")
+
+    async def _run_within_caps(self, lease: Lease) -> Outcome:
+        """Run the stage; an extraction only while requests are allowed at all, and no longer than its wall time.
+
+        A consolidation bounds itself, and some need no model: what was forgotten leaves the folder without one.
+        """
+        if lease.kind is not JobKind.STAGE1:
+            return await self._run(self._context, lease)
+        if self._context.extract.admit is not None:
+            await self._context.extract.admit()
+        longest = self._context.settings.extract.max_duration
+        try:
+            async with asyncio.timeout(longest):
+                return await self._run(self._context, lease)
+        except TimeoutError:
+            raise JobCapReached(
+                f"the run was stopped: it took longer than extract.max_duration = {longest:g} seconds",
+                remedy="raise extract.max_duration if the model is slow",
+            ) from None
 
     async def _renew(self, lease: Lease) -> Outcome:
         """Renew the lease until it is lost, its cancellation is asked for, or it could not be renewed in time.
@@ -367,6 +388,8 @@ class Worker:
                 "cost": run.cost,
             }
         match done.ending:
+            case Ending.DEFERRED if self._was_told(done.reason):
+                log.info("job.postponed", **fields, reason=done.reason, retry_at=done.retry_at)
             case Ending.DEFERRED:
                 log.warning("job.deferred", **fields, reason=done.reason, retry_at=done.retry_at, error=done.message)
             case Ending.FAILED:
@@ -374,7 +397,17 @@ class Worker:
             case Ending.LEASE_LOST:
                 log.warning("job.lease_lost", **fields, error=done.message)
             case _:
+                self._context.told.clear()
                 log.info("job.completed", **fields, reason=done.reason)
+
+    def _was_told(self, reason: str) -> bool:
+        """Tell whether a warning has named this reason lately, and note that one does now."""
+        now = self._context.clock.monotonic()
+        told_at = self._context.told.get(reason)
+        if told_at is not None and now - told_at < WARNING_SECONDS:
+            return True
+        self._context.told[reason] = now
+        return False
 
     async def _release(self, lease: Lease) -> None:
         """Give the job back on shutdown: claimable at once, the attempt unspent. Shielded: it must be recorded."""

@@ -1,4 +1,4 @@
-"""What was learned about a model, so that it is learned once."""
+"""What was learned about a model or a provider, so that it is learned once."""
 
 import sqlite3
 from enum import StrEnum
@@ -10,10 +10,12 @@ _SQL = queries.load("facts")
 
 
 class Fact(StrEnum):
-    """What can be known of a model."""
+    """What can be known: of a model, of a provider (model empty), of an agent's limits (provider `agent:NAME`)."""
 
     BYTES_PER_TOKEN = "bytes_per_token"  # noqa: S105 - a token of text, not of access
     STRUCTURE = "structure"
+    GATE = "gate"
+    LIMITS = "limits"
 
 
 def put(conn: sqlite3.Connection, provider: str, model: str, key: Fact, value: str, *, now: float) -> None:
@@ -37,3 +39,28 @@ def bytes_per_token(conn: sqlite3.Connection, provider: str, model: str) -> floa
     """Return the learned ratio, None when it is not known."""
     value = get(conn, provider, model, Fact.BYTES_PER_TOKEN)
     return None if value is None else float(value)
+
+
+def put_agent_limits(conn: sqlite3.Connection, agent: str, limit_id: str, value: str, *, seen_at: float) -> bool:
+    """Record the limits that an agent wrote down at `seen_at`; the newest stand, whenever they are read.
+
+    The answer tells whether these are they.
+    """
+    parameters = {
+        "provider": _of_agent(agent),
+        "model": limit_id,
+        "key": Fact.LIMITS,
+        "value": value,
+        "now": int(seen_at),
+    }
+    return change(conn, _SQL["put_newer_fact"], parameters) == 1
+
+
+def agent_limits(conn: sqlite3.Connection, agent: str) -> list[tuple[str, str]]:
+    """Return what is known of an agent's limits, newest first: id of the limit, and what was recorded."""
+    parameters = {"provider": _of_agent(agent), "key": Fact.LIMITS}
+    return [(str(limit_id), str(value)) for limit_id, value in conn.execute(_SQL["list_facts"], parameters).fetchall()]
+
+
+def _of_agent(agent: str) -> str:
+    return f"agent:{agent}"

@@ -31,6 +31,7 @@ def shipped() -> tuple[Migration, ...]:
         Migration(1, queries.read("migrations/0001_initial.sql")),
         Migration(2, queries.read("migrations/0002_lineage.sql")),
         Migration(3, queries.read("migrations/0003_fewer_pages.sql")),
+        Migration(4, queries.read("migrations/0004_reasoning.sql")),
     )
 
 

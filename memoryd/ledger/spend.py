@@ -1,10 +1,14 @@
-"""What models cost: every request leaves a row before it is sent, and no cap of a UTC day is passed."""
+"""What models cost: every request leaves a row before it is sent, and no cap of a job or a UTC day is passed."""
 
+import json
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
 
 from memoryd.clock import utc_day
-from memoryd.errors import BudgetSpent
+from memoryd.errors import BudgetSpent, JobCapReached
 from memoryd.ledger import queries
 from memoryd.ledger.rows import change, fetch_all
 
@@ -21,6 +25,15 @@ class Caps:
     requests_per_day: int
     tokens_per_day: int
     cost_per_day: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobCaps:
+    """What one run of a job may take; `section` names the settings that say so."""
+
+    section: str
+    max_requests: int
+    max_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +76,42 @@ class RequestRow:
     tokens_cached: int | None
     cost: float | None
     duration_ms: int | None
+    tokens_reasoning: int | None
 
 
-def reserve(
+class By(StrEnum):
+    """What requests are summed up by."""
+
+    DAY = "day"
+    JOB = "job"
+    MODEL = "model"
+
+
+_SUMS = {By.DAY: "sum_by_day", By.JOB: "sum_by_job", By.MODEL: "sum_by_model"}
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """Requests of one group: `label` is a UTC day, `kind key` of a job or `provider model`.
+
+    Tokens and cost of a request whose server did not say them count as estimated, in `tokens` and `cost`; so many
+    requests are `estimated`. `outcomes` counts how they ended; `pending` ones are under way or were cut off by a kill.
+    """
+
+    label: str
+    requests: int
+    estimated: int
+    tokens: int
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+    tokens_reasoning: int
+    cost: float
+    duration_ms: int
+    outcomes: Mapping[str, int]
+
+
+def reserve(  # noqa: PLR0913 - the columns of one row, and what bounds it
     conn: sqlite3.Connection,
     *,
     now: float,
@@ -75,12 +121,16 @@ def reserve(
     estimated_tokens: int,
     estimated_cost: float,
     caps: Caps,
+    job_caps: JobCaps | None = None,
 ) -> int:
     """Record a request that is about to be sent and return its id.
 
-    Raises BudgetSpent, with nothing recorded, when it could pass a cap of this UTC day.
+    Raises JobCapReached when it could pass a cap of its run, BudgetSpent when it could pass one of this UTC day; then
+    nothing is recorded.
     """
     planned = Spend(1, estimated_tokens, estimated_cost)
+    if job_caps is not None and purpose.attempt_id is not None:
+        _refuse_over_job_cap(_spent_by(conn, purpose.attempt_id), planned, job_caps)
     _refuse_over_cap(today(conn, now), planned, caps, now)
     parameters = {
         "now": int(now),
@@ -108,6 +158,7 @@ def settle(  # noqa: PLR0913 - the columns of one row
     tokens_cached: int | None,
     cost: float | None,
     duration_ms: int | None,
+    tokens_reasoning: int | None = None,
 ) -> bool:
     """Record how a request ended and add it to the sums of its run; False when that was recorded already.
 
@@ -122,6 +173,7 @@ def settle(  # noqa: PLR0913 - the columns of one row
         "tokens_cached": tokens_cached,
         "cost": cost,
         "duration_ms": duration_ms,
+        "tokens_reasoning": tokens_reasoning,
     }
     settled = fetch_all(conn, _SQL["settle_request"], parameters, RequestRow)
     for row in settled:
@@ -145,9 +197,41 @@ def today(conn: sqlite3.Connection, now: float) -> Spend:
     return Spend(int(requests), int(tokens), float(cost))
 
 
+def usage(conn: sqlite3.Connection, *, by: By, since: float) -> list[UsageRow]:
+    """Return what was asked since an instant, summed up; days in order, else what took most first."""
+    return fetch_all(conn, _SQL[_SUMS[by]], {"since": int(since)}, _make_usage)
+
+
+def check_day(conn: sqlite3.Connection, *, now: float, caps: Caps) -> None:
+    """Raise BudgetSpent when not even the smallest request may be sent on this UTC day."""
+    _refuse_over_cap(today(conn, now), Spend(1, 1, 0.0), caps, now)
+
+
 def of_attempt(conn: sqlite3.Connection, attempt_id: int) -> list[RequestRow]:
     """Return the requests of one run, oldest first."""
     return fetch_all(conn, _SQL["list_of_attempt"], {"attempt_id": attempt_id}, RequestRow)
+
+
+def _make_usage(*, outcomes: str, **columns: object) -> UsageRow:
+    return UsageRow(outcomes=MappingProxyType(json.loads(outcomes)), **columns)  # type: ignore[arg-type]  # columns
+
+
+def _spent_by(conn: sqlite3.Connection, attempt_id: int) -> Spend:
+    requests, tokens = conn.execute(_SQL["sum_of_attempt"], {"attempt_id": attempt_id}).fetchone()
+    return Spend(int(requests), int(tokens))
+
+
+def _refuse_over_job_cap(spent: Spend, planned: Spend, caps: JobCaps) -> None:
+    for name, used, more, cap in (
+        ("max_requests", spent.requests, planned.requests, caps.max_requests),
+        ("max_tokens", spent.tokens, planned.tokens, caps.max_tokens),
+    ):
+        if used + more > cap:
+            raise JobCapReached(
+                f"request not sent: {caps.section}.{name} = {cap} would be passed by this run"
+                f" ({used} used, {more} more needed)",
+                remedy=f"raise {caps.section}.{name} if the work is worth it",
+            )
 
 
 def _refuse_over_cap(spent: Spend, planned: Spend, caps: Caps, now: float) -> None:

@@ -64,5 +64,4 @@ def record_answer() -> Breaker:
 
 
 def _repeated(error: ModelUnavailable, wait: float) -> ModelUnavailable:
-    message = f"not asked again within a minute: {error.message}"
-    return type(error)(message, remedy=error.remedy, status=error.status, retry_after=wait)
+    return type(error)(error.message, remedy=error.remedy, status=error.status, retry_after=wait)

@@ -13,7 +13,7 @@ from memoryd.errors import ConfigError, ContextOverflow, ModelError
 from memoryd.llm.classify import quota_sentence
 from memoryd.llm.codec import Codec, Structure
 from memoryd.llm.endpoint import Endpoint
-from memoryd.llm.gate import Gate
+from memoryd.llm.gate import Gate, GateMemory, Recorded
 from memoryd.llm.http import HttpShell, was_sent
 from memoryd.llm.http_reply import body_of
 from memoryd.llm.limits import LimitSnapshot, parse_limits
@@ -61,6 +61,8 @@ class Wiring:
     min_remaining_percent: float = 25.0
     ladder: LadderMemory | None = None
 
+    gates: GateMemory | None = None
+    recorded: Recorded | None = None
 
 @dataclass(slots=True)
 class _Flight:
@@ -85,6 +87,7 @@ class ModelClient:
         codec: Codec,
         shell: HttpShell,
         wiring: Wiring,
+        stamp: Callable[[], str] = str,
     ) -> None:
         self._endpoint = endpoint
         self._prices = provider.prices
@@ -94,7 +97,14 @@ class ModelClient:
         self._codec = codec
         self._shell = shell
         self._wiring = wiring
-        self._gate = Gate(endpoint.provider, wiring.clock, min_remaining_percent=wiring.min_remaining_percent)
+        self.gate = Gate(
+            endpoint.provider,
+            wiring.clock,
+            min_remaining_percent=wiring.min_remaining_percent,
+            memory=wiring.gates,
+            recorded=wiring.recorded,
+            stamp=stamp,
+        )
         self._manners: dict[str, Manner] = {}
         self._rungs: dict[str, Structure] = {}
 
@@ -113,7 +123,7 @@ class ModelClient:
     @property
     def limits(self) -> LimitSnapshot | None:
         """What the latest reply said of the provider's limits."""
-        return self._gate.snapshot
+        return self.gate.snapshot
 
     async def ask(self, question: Question, purpose: Purpose) -> Answer:
         """Return the model's answer. Raises the ModelError family, and BudgetSpent when a cap would be passed.
@@ -137,7 +147,7 @@ class ModelClient:
 
     async def _ask_once(self, question: Question, manner: Manner, purpose: Purpose) -> Answer:
         """Send one request, with exactly one reservation and one settlement whatever happens."""
-        self._gate.enter(question.model)
+        await self.gate.admit(question.model)
         key = self._key()
         body = encoded(self._codec, question, manner, stream=self._stream)
         payload = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
@@ -148,11 +158,11 @@ class ModelClient:
         except ModelError as error:
             flight.outcome = outcome_of(error)
             flight.usage = flight.usage or usage_of_failure(error, sent=was_sent(error))
-            self._gate.record_failure(question.model, error)
+            self.gate.record_failure(question.model, error)
             raise
         else:
             flight.outcome = RequestOutcome.ANSWERED
-            self._gate.record_answer(question.model)
+            self.gate.record_answer(question.model)
             return answer
         finally:
             await to_its_end(self._settled(flight))
@@ -168,7 +178,7 @@ class ModelClient:
             stream=self._stream,
         )
         now = self._wiring.clock.now()
-        self._gate.snapshot = parse_limits(reply.headers, now) or self._gate.snapshot
+        self.gate.snapshot = parse_limits(reply.headers, now) or self.gate.snapshot
         body = body_of(self._endpoint, reply, assemble=self._codec.assemble, now=now, show=show)
         flight.usage = self._codec.usage(body)
         answer = self._codec.decode(body)
@@ -219,6 +229,7 @@ class ModelClient:
         )
         await self._wiring.settle(flight.number, result)
 
+        await self.gate.keep()
     def _key(self) -> str | None:
         """Read the key anew for each request, so that a changed file counts without a restart."""
         key = (self._api_key() or "").strip()

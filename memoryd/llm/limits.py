@@ -73,6 +73,13 @@ def may_ask(snapshot: LimitSnapshot | None, min_remaining_percent: float, now: f
     return max(full, key=lambda refusal: refusal.until, default=Allowed())
 
 
+def says_something(snapshot: LimitSnapshot, now: float) -> bool:
+    """Tell whether anything in a snapshot still holds; a window whose reset has passed is unknown."""
+    if not snapshot.windows:
+        return snapshot.reached is not None and snapshot.seen_at + UNDATED_HOLD_SECONDS > now
+    return any(_end(window, snapshot) > now for window in snapshot.windows)
+
+
 def parse_limits(headers: Mapping[str, str], now: float) -> LimitSnapshot | None:
     """Return what response headers say of limits, None when they say nothing that can be understood.
 
@@ -80,7 +87,7 @@ def parse_limits(headers: Mapping[str, str], now: float) -> LimitSnapshot | None
     """
     lower = {key.lower(): value.strip() for key, value in headers.items()}
     windows = (*_codex(lower, now), *_counted(lower, now), *_unified(lower, now))
-    reached = lower.get("x-codex-rate-limit-reached-type") or None
+    reached = lower.get("x-codex-rate-limit-reached-type") or _rejected(lower)
     return LimitSnapshot(windows, seen_at=now, reached=reached) if windows or reached else None
 
 
@@ -123,8 +130,21 @@ def _spellings(header: str) -> Iterator[tuple[str, str, str]]:
         yield "anthropic-ratelimit", name, f"anthropic-ratelimit-{name}-{{}}"
 
 
+def _rejected(headers: Mapping[str, str]) -> str | None:
+    """Name the limit of a subscription that is reached: `anthropic-ratelimit-unified-status` says so."""
+    if headers.get("anthropic-ratelimit-unified-status") != "rejected":
+        return None
+    return headers.get("anthropic-ratelimit-unified-representative-claim") or "unified"
+
+
 def _unified(headers: Mapping[str, str], now: float) -> Iterator[LimitWindow]:
-    """Yield the windows of subscriptions: `anthropic-ratelimit-unified-5h-utilization`, a fraction of 1."""
+    """Yield the windows of subscriptions: `anthropic-ratelimit-unified-5h-utilization`, a fraction of 1.
+
+    Without them the status alone tells, until `anthropic-ratelimit-unified-reset`.
+    """
+    resets_at = _instant(headers.get("anthropic-ratelimit-unified-reset", ""), now)
+    if resets_at is not None and _rejected(headers):
+        yield LimitWindow("unified", 100.0, resets_at)
     for header, value in headers.items():
         if header.startswith("anthropic-ratelimit-unified-") and header.endswith("-utilization"):
             stem = header.removesuffix("-utilization")

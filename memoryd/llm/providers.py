@@ -27,18 +27,28 @@ def open_client(
     *,
     api_key: Callable[[], str | None],
     wiring: Wiring,
+    stamp: Callable[[], str] = str,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> ModelClient | None:
     """Return a client for the provider `name`, None for `offline`, which asks nobody.
 
-    `api_key` is called before each request. Raises ConfigError for a kind without a codec and for an unusable address.
+    `api_key` is called before each request, and so is `stamp`, which tells when the key's file changed. Raises
+    ConfigError for a kind without a codec and for an unusable address.
     """
     if provider.kind is ProviderKind.OFFLINE:
         return None
     codec = codec_for(name, provider)
     endpoint = Endpoint(name, _address(name, provider), key_source(provider))
     shell = HttpShell(timeout_seconds=provider.timeout, base_url=endpoint.base_url, transport=transport)
-    return ModelClient(endpoint, provider, api_key=api_key, codec=codec, shell=shell, wiring=wiring)
+    return ModelClient(
+        endpoint,
+        provider,
+        api_key=api_key,
+        codec=codec,
+        shell=shell,
+        wiring=wiring,
+        stamp=lambda: f"{endpoint.base_url} {endpoint.key_source} {stamp()}",
+    )
 
 
 def codec_for(name: str, provider: Provider) -> Codec:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -47,6 +47,11 @@ class StageModel:
     context_window: int | None
     fingerprint: str = ""
     """Program, provider, model and prompts: what died under another one is tried anew."""
+    admit: Callable[[], Awaitable[None]] | None = None
+    """Raises what forbids any request just now (limits, pause, breaker, the day's caps): then nothing is read."""
+
+    works_alone: bool = False
+    """An agent's own program (kind `command`): it is given the folder, where others are given tools."""
 
     @property
     def is_offline(self) -> bool:
@@ -60,6 +65,10 @@ class Agent:
 
     reader: SessionReader
     homes: tuple[Path, ...]
+
+
+async def _nothing_new(*, woken: bool = False) -> bool:  # noqa: ARG001 - who looks passes it
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,11 @@ class Context:
     reached: Callable[[str], None]
     held: set[Lease] = field(default_factory=set)
     placing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    look_at_providers: Callable[..., Awaitable[bool]] = _nothing_new
+    """Arms anew what a new key or another network may have put right; tells whether jobs were let loose."""
+    told: dict[str, float] = field(default_factory=dict)
+    """Reasons for which jobs wait that a warning has named, and when (monotonic seconds): twenty sessions that meet one
+    refused key are one thing to know."""
 
 
 async def in_thread(work: Callable[Concatenate[P], T], *args: P.args, **kwargs: P.kwargs) -> T:

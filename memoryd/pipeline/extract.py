@@ -27,6 +27,7 @@ from memoryd.ledger.sessions import Covered, SessionRow, UserMode
 from memoryd.llm.question import Answer, Question, Schema, Stop, UserTurn
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
+from memoryd.pipeline.agent_limits import remember_limits
 from memoryd.pipeline.context import Client, Context, StageModel, in_thread
 from memoryd.pipeline.discover import enqueueing, exclusion_of_row
 from memoryd.pipeline.eligibility import Exclusion, ReadingFound
@@ -117,6 +118,7 @@ async def _gathered(
     context.reached("session_loaded")
     if loaded.bad_lines:
         log.warning("reading.degraded", bad_lines=loaded.bad_lines)
+    await remember_limits(context, session.agent, loaded.rate_limits)
     if reason := _left_out(context, session, loaded):
         word = None if loaded.memory_mode is MemoryMode.ENABLED else loaded.memory_mode
         await context.ledger.write(discovery.leave_out, session.thread_id, reason, word, **enqueueing(context))

@@ -11,7 +11,7 @@ from memoryd.ledger.sessions import Covered, SessionRow
 from memoryd.pipeline.context import while_wanted
 from memoryd.pipeline.evidence import Evidence, gather
 from memoryd.redact import Redactor
-from memoryd.sources.items import CitationSeen, Item, MemoryMode, SessionFile
+from memoryd.sources.items import CitationSeen, Item, MemoryMode, RateLimits, SessionFile
 from memoryd.sources.reader import Reading, SessionReader
 
 
@@ -67,6 +67,7 @@ class Loaded:
     bad_lines: int
     dropped: Counter[str]
     unknown: Counter[str] = field(default_factory=Counter)
+    rate_limits: RateLimits | None = None
 
 
 def load(
@@ -104,6 +105,7 @@ def load(
             bad_lines=reading.bad_lines,
             dropped=Counter(reading.dropped),
             unknown=Counter(reading.unknown),
+            rate_limits=reading.rate_limits,
         )
 
 

@@ -31,6 +31,9 @@ ENVIRONMENT_RETRY_SECONDS = 60.0
 # A refused key or an unknown model needs a person; a probe every ten minutes notices that one came by.
 PERSON_RETRY_SECONDS = 600.0
 
+# However long errors make a job wait: a network that is back is used within two minutes.
+NETWORK_RETRY_SECONDS = 60.0
+
 DISK_FULL = "disk_full"
 """The reason under which a job waits for room; a read-only disk counts as full."""
 
@@ -128,4 +131,6 @@ def reason_of(error: ModelUnavailable) -> str:
 def _pause(error: ModelUnavailable, retry_base: float, retry_cap: float) -> float:
     """Seconds to wait: what the server asked for, at least our own, at most the cap."""
     own = PERSON_RETRY_SECONDS if isinstance(error, NEEDS_A_PERSON) else retry_base
+    if isinstance(error, Unreachable):
+        own = min(own, NETWORK_RETRY_SECONDS)
     return min(max(error.retry_after or 0.0, own), max(retry_cap, own))

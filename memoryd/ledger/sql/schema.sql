@@ -114,6 +114,7 @@ CREATE TABLE requests (
   tokens_cached INTEGER,
   cost REAL,
   duration_ms INTEGER,
+  tokens_reasoning INTEGER,
   CHECK ((settled_at IS NULL) = (outcome IS NULL))
 ) STRICT;
 
@@ -270,4 +271,4 @@ CREATE TABLE model_facts (
 ) STRICT, WITHOUT ROWID;
 
 PRAGMA application_id = 1835363684;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
