@@ -335,6 +335,7 @@ class Worker:
                     consumed=outcome.consumed,
                     publication=outcome.publication,
                     claims=outcome.claims,
+                    stood=outcome.stood,
                     min_interval=settings.consolidate.min_interval,
                 )
                 ending = Ending.UNCHANGED if outcome.publication is None else Ending.PUBLISHED

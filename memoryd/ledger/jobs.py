@@ -14,7 +14,7 @@ from typing import NoReturn
 from memoryd.errors import LeaseLost
 from memoryd.ledger import attempts, outputs, policy, publications, queries, sessions
 from memoryd.ledger.attempts import AttemptRow, Beginning, Ending
-from memoryd.ledger.claims import NewClaim, replace_claims
+from memoryd.ledger.claims import Circumstances, NewClaim, replace_claims
 from memoryd.ledger.enqueueing import (
     enqueue_consolidation,
     enqueue_stage1,
@@ -277,11 +277,13 @@ def complete_consolidation(
     publication: NewPublication | None,
     claims: Sequence[NewClaim],
     min_interval: float,
+    stood: Collection[tuple[str, str]] | None = None,
 ) -> ConsolidationCompletion:
     """Decide a consolidation: after this transaction its result stands, whatever happens to the process.
 
     Exactly the `consumed` snapshots are marked selected; the publication waits to be put in place; claims are
-    replaced. `publication` None means that nothing changed, and the claims stay as they are.
+    replaced. `publication` None means that nothing changed, and the claims stay as they are. `stood`: section and text
+    of the claims that the run found in the folder.
     """
     wait = policy.Wait(policy.at_once(now))
     if min_interval > 0:
@@ -291,7 +293,8 @@ def complete_consolidation(
     publication_id = None
     if publication is not None:
         publication_id = publications.decide(conn, publication, attempt_id=lease.attempt_id, now=now)
-        replace_claims(conn, claims, now=now)
+        live = {snapshot.thread_id for snapshot in consumed}
+        replace_claims(conn, claims, now=now, circumstances=Circumstances(live=live, stood=stood))
     outcome = Outcome.NOTHING if publication is None else Outcome.DONE
     attempts.end(conn, lease.attempt_id, Ending(outcome, lease.claimed_at), now=now)
     return ConsolidationCompletion(status, publication_id)

@@ -32,6 +32,8 @@ def shipped() -> tuple[Migration, ...]:
         Migration(2, queries.read("migrations/0002_lineage.sql")),
         Migration(3, queries.read("migrations/0003_fewer_pages.sql")),
         Migration(4, queries.read("migrations/0004_reasoning.sql")),
+        Migration(5, queries.read("migrations/0005_claims.sql")),
+        Migration(6, queries.read("migrations/0006_held.sql")),
     )
 
 

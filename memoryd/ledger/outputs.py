@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from memoryd.ledger import queries
 from memoryd.ledger.rows import change, fetch_all, fetch_one
+from memoryd.ledger.sayings import NOTHING_KNOWN, Said, replace_sayings
 
 _SQL = queries.load("outputs")
 
@@ -14,7 +15,8 @@ _SQL = queries.load("outputs")
 class NewOutput:
     """An answer of stage 1 about the state of a session at `source_updated_at`.
 
-    `stem` names the session's summary file, unless an earlier output has fixed the name.
+    `stem` names the session's summary file, unless an earlier output has fixed the name. `said` tells who spoke the
+    words of its preference signals.
     """
 
     thread_id: str
@@ -23,6 +25,7 @@ class NewOutput:
     rollout_summary: str
     rollout_slug: str | None
     stem: str | None = None
+    said: Said = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,10 @@ def store(conn: sqlite3.Connection, output: NewOutput, *, now: float) -> bool:
         "rollout_slug": output.rollout_slug,
         "generated_at": int(now),
     }
-    return conn.execute(_SQL["upsert_output"], parameters).fetchone() is not None
+    stored = conn.execute(_SQL["upsert_output"], parameters).fetchone() is not None
+    if stored:
+        replace_sayings(conn, output.thread_id, output.said)
+    return stored
 
 
 def remove(conn: sqlite3.Connection, thread_id: str) -> bool:

@@ -19,6 +19,7 @@ class Texts(StrEnum):
     OUTPUTS = "outputs"
     SESSIONS = "sessions"
     CLAIMS = "claims"
+    CLAIM_TEXTS = "claim_texts"
     JOB_ERRORS = "job_errors"
     ATTEMPT_ERRORS = "attempt_errors"
     PROBLEMS = "problems"
@@ -28,6 +29,7 @@ _STATEMENTS: Final[dict[Texts, tuple[str, str]]] = {
     Texts.OUTPUTS: ("list_outputs", "rewrite_output"),
     Texts.SESSIONS: ("list_sessions", "rewrite_session"),
     Texts.CLAIMS: ("list_claims", "rewrite_claim"),
+    Texts.CLAIM_TEXTS: ("list_claim_texts", "rewrite_claim_text"),
     Texts.JOB_ERRORS: ("list_job_errors", "rewrite_job_error"),
     Texts.ATTEMPT_ERRORS: ("list_attempt_errors", "rewrite_attempt_error"),
     Texts.PROBLEMS: ("list_problems", "rewrite_problem"),

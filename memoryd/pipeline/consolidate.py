@@ -15,11 +15,12 @@ from memoryd import logs
 from memoryd.agent.caps import AgentCaps
 from memoryd.agent.loop import AgentRun, Brief, run_agent
 from memoryd.errors import Overloaded, RateLimited, ResultRejected
-from memoryd.ledger import outputs, publications
+from memoryd.ledger import outputs, publications, sayings
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.ledger.publications import NewPublication, Publication
 from memoryd.llm.question import Answer, Question
+from memoryd.ledger.sayings import Said
 from memoryd.llm.shield import to_its_end
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
@@ -29,7 +30,7 @@ from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import Consolidated, Outcome
 from memoryd.pipeline.plausibility import Standing, clock_standing
 from memoryd.workspace import acceptance, mending, protection, publish, staging
-from memoryd.workspace.claims import claims_of_folder
+from memoryd.workspace.claims import claims_of_folder, texts_of
 from memoryd.workspace.diff import WorkspaceDiff, workspace_diff
 from memoryd.workspace.extensions import expire_extension_resources
 from memoryd.workspace.files import ensure_room, write_private
@@ -66,6 +67,7 @@ class Evidence:
     complained: set[str] = field(default_factory=set)
     has_named_persons: bool = False
     strays: int = 0
+    said: Mapping[str, Said] = field(default_factory=dict)
 
     def new_notes(self) -> str:
         """Return the text of the notes that came or changed since the last accepted commit."""
@@ -138,7 +140,9 @@ async def _gather(context: Context, lease: Lease) -> Evidence:
     before = await context.ledger.read(outputs.previously_selected)
     removed = frozenset(row.thread_id for row in before) - {row.thread_id for row in selected}
     context.still_ours()
-    return await in_thread(_stage, context, lease.token, selected, removed, clock)
+    evidence = await in_thread(_stage, context, lease.token, selected, removed, clock)
+    evidence.said = await context.ledger.read(sayings.of_threads, [row.thread_id for row in selected])
+    return evidence
 
 
 def _cleaned(context: Context, row: SelectedOutput) -> SelectedOutput:
@@ -315,7 +319,9 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
     """Write the accepted folder as a commit that no ref names yet; what it claims goes into the ledger with it."""
     work = evidence.staged.work
     (work / DIFF_FILE).unlink(missing_ok=True)
-    claims = await in_thread(lambda: claims_of_folder(Folder.read(work)))
+    persons = evidence.persons.get(MEMORY_FILE, frozenset())
+    claims = await in_thread(lambda: claims_of_folder(Folder.read(work), persons))
+    stood = await in_thread(lambda: texts_of(claims_of_folder(evidence.before)))
     context.still_ours()
     commit = await in_thread(
         publish.prepare_commit,
@@ -323,6 +329,7 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
         evidence.staged,
         _message(context, lease, evidence, run),
         now=context.clock.now(),
+            said=evidence.said,
         persons=evidence.persons,
     )
     context.reached("objects_written")
@@ -347,6 +354,7 @@ def _message(context: Context, lease: Lease, evidence: Evidence, run: AgentRun |
         ("Requests", str(run.requests if run else 0)),
         ("Tokens", str(run.usage.input + run.usage.output if run else 0)),
     )
+        stood=stood,
     subject = f"Consolidate {number} session{'' if number == 1 else 's'}"
     return "\n".join([subject, "", *(f"{name}: {value}" for name, value in trailers), ""])
 

@@ -35,6 +35,7 @@ from memoryd.pipeline.loading import Loaded, find_relatives, load
 from memoryd.pipeline.offline_extract import extract_offline
 from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome, Skipped
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
+from memoryd.pipeline.sayings import who_said
 from memoryd.pipeline.session_facts import SessionFacts
 from memoryd.sources.items import CitationSeen, ItemKind, MemoryMode
 from memoryd.text import plain
@@ -89,7 +90,8 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     context.reached("usage_credited")
     if reply.is_empty:
         return NothingToRemember(loaded.covered)
-    return Extracted(redacted_output(context, session, loaded, reply), loaded.covered)
+    output = await in_thread(redacted_output, context, session, loaded, reply)
+    return Extracted(output, loaded.covered)
 
 
 async def _gathered(
@@ -198,13 +200,15 @@ def redacted_output(context: Context, session: SessionRow, loaded: Loaded, reply
         return context.redactor.clean(plain(text))
 
     slug = clean(reply.rollout_slug) if reply.rollout_slug else None
+    raw_memory, rollout_summary = clean(reply.raw_memory), clean(reply.rollout_summary)
     return NewOutput(
         thread_id=session.thread_id,
         source_updated_at=loaded.covered.updated_at,
-        raw_memory=clean(reply.raw_memory),
-        rollout_summary=clean(reply.rollout_summary),
+        raw_memory=raw_memory,
+        rollout_summary=rollout_summary,
         rollout_slug=slug,
         stem=session_stem(session.thread_id, session.started_at or session.updated_at, slug),
+        said=who_said((raw_memory, rollout_summary), loaded.evidence),
     )
 
 

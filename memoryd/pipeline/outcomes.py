@@ -75,12 +75,16 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Consolidated:
-    """Stage 2 has an accepted result as git objects (`publication`), or found nothing to change (None)."""
+    """Stage 2 has an accepted result as git objects (`publication`), or found nothing to change (None).
+
+    `stood` are section and text of what the handbook claimed before the run, a person's edits included.
+    """
 
     consumed: Sequence[Snapshot]
     publication: NewPublication | None
     claims: Sequence[NewClaim]
     removed_strays: int = 0
+    stood: frozenset[tuple[str, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from memoryd.ledger.sayings import Said
 from memoryd.redact import Redactor
-from memoryd.workspace import checks_evidence, checks_form, checks_text
+from memoryd.workspace import checks_evidence, checks_form, checks_said, checks_text
 from memoryd.workspace.comparison import compare, is_writable
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.layout import (
@@ -20,6 +21,7 @@ from memoryd.workspace.layout import (
 from memoryd.workspace.summary import VERSION_LINE
 
 NOBODYS: Final[Mapping[str, Collection[str]]] = {}
+NOTHING_SAID: Final[Mapping[str, Said]] = {}
 MAX_COMPLAINTS: Final = 40
 """More would only crowd the context of the model that has to mend them; it can ask again."""
 
@@ -40,14 +42,16 @@ def judge(
     max_summary_bytes: int,
     redactor: Redactor,
     persons: Mapping[str, Collection[str]] = NOBODYS,
+    said: Mapping[str, Said] = NOTHING_SAID,
 ) -> Verdict:
     """Judge a run: `before` is the staged copy (Staging.base), `after` what stands in Staging.work.
 
     `persons` are the lines of each file that are a person's: their form and length is nobody's complaint.
-    `removed_threads` are the sessions that this run no longer selects. Claims that vanished are a matter of their own
+    `said` tells who spoke the words of each session's preference signals. `removed_threads` are the sessions that this
+    run no longer selects. Claims that vanished are a matter of their own
     (`vanished_claims`).
     """
-    compared = compare(before, after, removed_threads, persons)
+    compared = compare(before, after, removed_threads, persons, said)
     complaints = [
         *checks_form.handbook_exists(compared),
         *checks_form.summary_exists(compared),
@@ -59,6 +63,7 @@ def judge(
         *checks_text.has_no_placeholder(compared),
         *checks_evidence.named_summaries_exist(compared),
         *checks_evidence.no_claim_outlives_its_sessions(compared),
+        *checks_said.no_preference_is_a_tools(compared),
         *checks_evidence.handbook_keeps_its_substance(compared),
         *checks_evidence.every_group_is_reached(compared),
     ]

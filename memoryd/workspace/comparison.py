@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from memoryd.ledger.sayings import Said
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.handbook import Bullet, Handbook, Section, Task, TaskGroup, parse_handbook
 from memoryd.workspace.headers import Header, headers_of
@@ -19,7 +20,8 @@ _EXCERPT: Final = 80
 class Comparison:
     """Two states of a folder, parsed. `headers` are those of the rollout summaries of both, the later one winning.
 
-    `persons` are the lines of each file that are a person's.
+    `persons` are the lines of each file that are a person's; `said` tells, by thread id, who spoke the words of a
+    session's preference signals.
     """
 
     before: Folder
@@ -31,6 +33,7 @@ class Comparison:
     summary: Summary
     headers: Mapping[str, Header]
     persons: Mapping[str, Collection[str]] = field(default_factory=dict)
+    said: Mapping[str, Said] = field(default_factory=dict)
 
     def is_persons(self, path: str, number: int) -> bool:
         """Say whether a line of the result is a person's."""
@@ -95,6 +98,7 @@ def compare(
     after: Folder,
     removed_threads: Collection[str],
     persons: Mapping[str, Collection[str]] | None = None,
+    said: Mapping[str, Said] | None = None,
 ) -> Comparison:
     """Parse both states once for all checks."""
     return Comparison(
@@ -107,6 +111,7 @@ def compare(
         summary=parse_summary(after.text(SUMMARY_FILE)),
         headers={**headers_of(before), **headers_of(after)},
         persons=persons or {},
+        said=said or {},
     )
 
 

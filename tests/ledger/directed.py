@@ -325,7 +325,8 @@ def a_rescan_rewrites_the_rows_with_a_secret_and_no_other(conn: sqlite3.Connecti
         attempts.begin(conn, run)
         conn.execute("UPDATE jobs SET last_error = ? WHERE job_key = ?", (word, thread))
         conn.execute("UPDATE attempts SET error = ? WHERE job_key = ?", (word, thread))
-    claims.replace_claims(conn, [NewClaim(word, "s", "/p", "stated", ()) for word in ("HUSH", "word")], now=NOW)
+    for mark in ("inferred", "stated"):
+        claims.replace_claims(conn, [NewClaim(word, "s", "/p", mark, ()) for word in ("HUSH", "word")], now=NOW)
     for texts in rescanning.Texts:
         done = rescanning.clean_rows(conn, texts, lambda text: text.replace("HUSH", "-"), after=0, limit=9)
         assert (done.changed, done.last) == (1, 2), texts

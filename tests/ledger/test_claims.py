@@ -1,9 +1,12 @@
 """What the handbook claims, since when and until when."""
 
 import sqlite3
+from dataclasses import replace
+
+import pytest
 
 from memoryd.ledger import claims
-from memoryd.ledger.claims import NewClaim
+from memoryd.ledger.claims import UNKNOWN, Author, Circumstances, Closing, NewClaim
 from tests.ledger.factories import NOW
 
 UV = NewClaim("use uv", "User preferences", "global", "stated", ("a", "b"))
@@ -70,3 +73,96 @@ def test_the_claims_of_a_thread_are_found(conn: sqlite3.Connection) -> None:
 
     assert [row.text for row in claims.of_thread(conn, "b")] == ["use uv"]
     assert claims.of_thread(conn, "nobody") == []
+
+
+def _close(conn: sqlite3.Connection, before: list[NewClaim], after: list[NewClaim], known: Circumstances) -> str | None:
+    claims.replace_claims(conn, before, now=NOW)
+    claims.replace_claims(conn, after, now=NOW + 9, circumstances=known)
+    row = claims.get(conn, 1)
+    assert row is not None
+    return row.closed_because
+
+
+@pytest.mark.parametrize(
+    ("after", "known", "because"),
+    [
+        ([], Circumstances(live=()), Closing.EVIDENCE_GONE),
+        ([], Circumstances(live=("a",)), Closing.DROPPED),
+        ([], UNKNOWN, Closing.DROPPED),
+        ([NewClaim("postgres listens elsewhere", PG.section, PG.scope, "verified", ("a",))], UNKNOWN, Closing.REPLACED),
+        ([NewClaim("tests are slow", PG.section, PG.scope, "verified", ("b",))], UNKNOWN, Closing.DROPPED),
+        ([], Circumstances(live=("a",), stood=()), Closing.REMOVED),
+        ([], Circumstances(live=("a",), stood=((PG.section, PG.text),)), Closing.DROPPED),
+        ([], Circumstances(because=Closing.REMOVED), Closing.REMOVED),
+    ],
+)
+def test_code_says_why_a_claim_no_longer_stands(
+    conn: sqlite3.Connection, after: list[NewClaim], known: Circumstances, because: Closing
+) -> None:
+    assert _close(conn, [PG], after, known) == because
+
+
+def test_what_rested_on_no_session_was_removed(conn: sqlite3.Connection) -> None:
+    noted = NewClaim("deploys are on Fridays", PG.section, "global", "ad-hoc note", (), Author.NOTE)
+
+    assert _close(conn, [noted], [], Circumstances(live=("a",))) == Closing.REMOVED
+
+
+def test_a_claim_reworded_a_little_keeps_its_identity_and_its_earlier_texts(conn: sqlite3.Connection) -> None:
+    texts = ["use uv for every install in the shop", "use uv for each install in the shop", "uv for each shop install"]
+    for number, text in enumerate(texts):
+        claims.replace_claims(
+            conn, [replace(UV, text=text, status=["stated", "inferred", "stated"][number])], now=NOW + number
+        )
+
+    (row,) = claims.valid(conn)
+    assert (row.id, row.valid_from, row.text) == (1, int(NOW), texts[2])
+    assert [(each.text, each.status, each.until - int(NOW)) for each in claims.earlier_texts(conn, 1)] == [
+        (texts[0], "stated", 1),
+        (texts[1], "inferred", 2),
+    ]
+
+
+def test_a_changed_number_is_another_claim_that_took_the_place(conn: sqlite3.Connection) -> None:
+    claims.replace_claims(conn, [PG], now=NOW)
+
+    claims.replace_claims(conn, [replace(PG, text="postgres runs on 5434")], now=NOW + 9)
+
+    old, new = claims.get(conn, 1), claims.get(conn, 2)
+    assert old is not None
+    assert new is not None
+    assert (old.closed_because, old.successor_id, new.invalidated_at) == (Closing.REPLACED, 2, None)
+    assert [row.id for row in claims.predecessors(conn, 2)] == [1]
+
+
+def test_words_of_another_sessions_claim_are_no_rewording(conn: sqlite3.Connection) -> None:
+    claims.replace_claims(conn, [PG], now=NOW)
+
+    claims.replace_claims(conn, [replace(PG, text="postgres still runs on 5433", thread_ids=("z",))], now=NOW + 9)
+
+    assert [row.id for row in claims.valid(conn)] == [2]
+
+
+def test_a_claim_that_turns_out_to_hold_elsewhere_too_stays_the_same(conn: sqlite3.Connection) -> None:
+    claims.replace_claims(conn, [PG], now=NOW)
+
+    claims.replace_claims(conn, [replace(PG, scope="global", thread_ids=("a", "c"))], now=NOW + 9)
+
+    assert [(row.id, row.scope, row.thread_ids) for row in claims.valid(conn)] == [(1, "global", ("a", "c"))]
+
+
+def test_two_claims_may_exchange_their_words(conn: sqlite3.Connection) -> None:
+    one, two = replace(PG, text="run make check before each push"), replace(PG, text="run make check after each pull")
+    claims.replace_claims(conn, [one, two], now=NOW)
+
+    claims.replace_claims(conn, [two, one], now=NOW + 9)
+
+    assert [row.text for row in claims.valid(conn)] == [one.text, two.text]
+
+
+def test_a_persons_word_is_kept_as_theirs(conn: sqlite3.Connection) -> None:
+    claims.replace_claims(conn, [UV], now=NOW)
+
+    claims.replace_claims(conn, [replace(UV, author=Author.PERSON)], now=NOW + 9)
+
+    assert [row.author for row in claims.valid(conn)] == ["person"]

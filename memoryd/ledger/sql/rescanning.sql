@@ -32,6 +32,14 @@ SELECT id, text, section, scope FROM claims WHERE id > :after ORDER BY id LIMIT 
 -- Two that differed in a secret alone are one claim from now on.
 UPDATE OR REPLACE claims SET text = :text, section = :section, scope = :scope WHERE id = :id;
 
+-- name: list_claim_texts
+-- What claims said before.
+SELECT id, text FROM claim_texts WHERE id > :after ORDER BY id LIMIT :limit;
+
+-- name: rewrite_claim_text
+-- Until when it said so stays.
+UPDATE claim_texts SET text = :text WHERE id = :id;
+
 -- name: list_job_errors
 -- Why jobs wait or have failed.
 SELECT rowid AS id, last_error FROM jobs WHERE rowid > :after ORDER BY rowid LIMIT :limit;

@@ -238,6 +238,36 @@ CREATE TABLE publications (
 -- Nobody decides anew while something decided is not in place.
 CREATE UNIQUE INDEX publications_pending ON publications (state) WHERE state = 'decided';
 
+-- States of outputs that a person took back (undo) or refused (review): they stay out of the memory until their session
+-- grows. standing_updated_at: the earlier state that stands in the folder instead; NULL: none does.
+CREATE TABLE held_outputs (
+  thread_id TEXT PRIMARY KEY REFERENCES stage1_outputs (thread_id) ON DELETE CASCADE,
+  source_updated_at INTEGER NOT NULL,
+  standing_updated_at INTEGER,
+  because TEXT NOT NULL,
+  held_at INTEGER NOT NULL,
+  CHECK (because IN ('undone', 'rejected'))
+) STRICT, WITHOUT ROWID;
+
+-- Accepted results that wait for a person's word (consolidate.review = "manual"). base_id and accepted_id: what the run
+-- staged, and what was published then; inputs: a digest of what it was made from, so that the same is not made twice.
+CREATE TABLE proposals (
+  id INTEGER PRIMARY KEY,
+  commit_id TEXT NOT NULL,
+  base_id TEXT,
+  accepted_id TEXT,
+  inputs TEXT NOT NULL,
+  state TEXT NOT NULL,
+  attempt_id INTEGER,
+  made_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  CHECK (state IN ('waiting', 'accepted', 'rejected', 'superseded')),
+  CHECK ((state = 'waiting') = (ended_at IS NULL))
+) STRICT;
+
+-- The newest proposal is the one that can be accepted.
+CREATE UNIQUE INDEX proposals_waiting ON proposals (state) WHERE state = 'waiting';
+
 -- Provenance: what the handbook says, since when, and until when.
 CREATE TABLE claims (
   id INTEGER PRIMARY KEY,
@@ -246,8 +276,14 @@ CREATE TABLE claims (
   scope TEXT NOT NULL,
   status TEXT NOT NULL,
   valid_from INTEGER NOT NULL,
-  invalidated_at INTEGER
+  invalidated_at INTEGER,
+  author TEXT NOT NULL DEFAULT 'memoryd',
+  closed_because TEXT,
+  successor_id INTEGER REFERENCES claims (id) ON DELETE SET NULL
 ) STRICT;
+
+-- For the deletion of what took a claim's place.
+CREATE INDEX claims_successor ON claims (successor_id) WHERE successor_id IS NOT NULL;
 
 -- One valid claim of the same words in the same place.
 CREATE UNIQUE INDEX claims_valid ON claims (scope, section, text) WHERE invalidated_at IS NULL;
@@ -260,6 +296,26 @@ CREATE TABLE claim_threads (
 
 CREATE INDEX claim_threads_thread ON claim_threads (thread_id);
 
+-- What a claim said before it was reworded, or how it was marked, until when; oldest first.
+CREATE TABLE claim_texts (
+  id INTEGER PRIMARY KEY,
+  claim_id INTEGER NOT NULL REFERENCES claims (id) ON DELETE CASCADE,
+  text TEXT NOT NULL,
+  status TEXT NOT NULL,
+  until INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX claim_texts_claim ON claim_texts (claim_id);
+
+-- Who spoke the words of an output's preference signals, as digests of three words in a row; they go with the output.
+CREATE TABLE sayings (
+  thread_id TEXT NOT NULL REFERENCES stage1_outputs (thread_id) ON DELETE CASCADE,
+  digest BLOB NOT NULL,
+  said_by TEXT NOT NULL,
+  PRIMARY KEY (thread_id, digest),
+  CHECK (said_by IN ('human', 'tool'))
+) STRICT, WITHOUT ROWID;
+
 -- What was learned about a model: bytes per token, the rung of the structured-output ladder.
 CREATE TABLE model_facts (
   provider TEXT NOT NULL,
@@ -271,4 +327,4 @@ CREATE TABLE model_facts (
 ) STRICT, WITHOUT ROWID;
 
 PRAGMA application_id = 1835363684;
-PRAGMA user_version = 4;
+PRAGMA user_version = 6;
