@@ -19,8 +19,8 @@ from memoryd.ledger import outputs, publications, sayings
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.ledger.publications import NewPublication, Publication
-from memoryd.llm.question import Answer, Question
 from memoryd.ledger.sayings import Said
+from memoryd.llm.question import Answer, Question
 from memoryd.llm.shield import to_its_end
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
@@ -64,10 +64,10 @@ class Evidence:
     diff: WorkspaceDiff
     protected: Protection = field(default_factory=Protection)
     persons: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    said: Mapping[str, Said] = field(default_factory=dict)
     complained: set[str] = field(default_factory=set)
     has_named_persons: bool = False
     strays: int = 0
-    said: Mapping[str, Said] = field(default_factory=dict)
 
     def new_notes(self) -> str:
         """Return the text of the notes that came or changed since the last accepted commit."""
@@ -311,6 +311,7 @@ def _judge_kept(context: Context, evidence: Evidence) -> list[str]:
             max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
             redactor=context.redactor,
             persons=evidence.persons,
+            said=evidence.said,
         ).complaints
     )
 
@@ -329,7 +330,6 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
         evidence.staged,
         _message(context, lease, evidence, run),
         now=context.clock.now(),
-            said=evidence.said,
         persons=evidence.persons,
     )
     context.reached("objects_written")
@@ -338,6 +338,7 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
         publication=NewPublication(commit=commit, base=evidence.staged.parent),
         claims=claims,
         removed_strays=evidence.strays,
+        stood=stood,
     )
 
 
@@ -354,7 +355,6 @@ def _message(context: Context, lease: Lease, evidence: Evidence, run: AgentRun |
         ("Requests", str(run.requests if run else 0)),
         ("Tokens", str(run.usage.input + run.usage.output if run else 0)),
     )
-        stood=stood,
     subject = f"Consolidate {number} session{'' if number == 1 else 's'}"
     return "\n".join([subject, "", *(f"{name}: {value}" for name, value in trailers), ""])
 
