@@ -28,6 +28,7 @@ COMMANDS: Final[dict[str, str]] = {
     "explain": "say of one session whether it is eligible, and what was taken from it",
     "jobs": "list jobs, show the history of one, try one again",
     "sessions": "list sessions, and say which are remembered",
+    "why": "say of a statement of the memory since when it stands, and from which sessions it comes",
     "recall": "print exactly what an agent is given at the start of a session",
     "config": "show or check the settings",
 }
