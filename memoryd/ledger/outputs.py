@@ -65,6 +65,8 @@ class SelectedOutput:
     rollout_path: str | None
     stem: str | None
     started_at: int | None
+    standing_updated_at: int | None = None
+    """The row is kept out (holds.py), and the folder holds the session at this earlier state instead."""
 
     @property
     def source_updated_at(self) -> int:

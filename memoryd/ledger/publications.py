@@ -45,8 +45,11 @@ def _make(*, commit_id: str, base_id: str, state: str, **columns: object) -> Pub
     return Publication(commit=commit_id, base=base_id, state=PublicationState(state), **columns)  # type: ignore[arg-type]  # columns of SELECT *
 
 
-def decide(conn: sqlite3.Connection, publication: NewPublication, *, attempt_id: int, now: float) -> int:
-    """Record a decision; part of the transaction that finishes the job. Refused while another one is not in place."""
+def decide(conn: sqlite3.Connection, publication: NewPublication, *, attempt_id: int | None, now: float) -> int:
+    """Record a decision; part of the transaction that finishes the job. Refused while another one is not in place.
+
+    `attempt_id` None: no job decided, but a person.
+    """
     parameters = {
         "commit_id": publication.commit,
         "base_id": publication.base,

@@ -32,6 +32,26 @@ def take_back_from_the_dead(
     return len(dead)
 
 
+def revoke(conn: sqlite3.Connection, kind: JobKind, *, now: float) -> int:
+    """End the leases of a kind whose ground is taken away: the runs write nothing more, and begin anew at no cost.
+
+    The holder hears of it at its next write. Returns how many there were.
+    """
+    leased = fetch_jobs(conn, _SQL["list_leased"], {"kind": kind.value})
+    for job in leased:
+        parameters: dict[str, object] = {
+            "kind": job.kind,
+            "job_key": job.job_key,
+            "token": job.ownership_token,
+            "epoch": job.epoch,
+            "finished_at": int(now),
+            "ready_at": policy.at_once(now),
+        }
+        fetch_jobs(conn, _SQL["release_job"], parameters)
+        attempts.end(conn, job.attempt_id, Ending(Outcome.RELEASED, error="the memory was changed meanwhile"), now=now)
+    return len(leased)
+
+
 def take_back(conn: sqlite3.Connection, job: JobRow, *, now: float, retry_cap: float) -> None:
     """Take one lease back: a crash, from the third of which at one watermark on tries are `retry_cap` apart."""
     started_at = job.started_at if job.started_at is not None else int(now)

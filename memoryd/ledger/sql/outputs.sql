@@ -15,14 +15,16 @@ DELETE FROM stage1_outputs WHERE thread_id = :thread_id;
 
 -- name: select_for_consolidation
 -- Ranked by use, cut, then given in thread-id order. Imported rows may lack their session. What may not be remembered,
--- and what a rule leaves out by now, is no part of it.
+-- what a rule leaves out by now, and what was taken back and has no earlier state in the folder, is no part of it.
 SELECT * FROM (
   SELECT o.thread_id, o.source_updated_at AS updated_at, o.raw_memory, o.rollout_summary, o.rollout_slug,
          o.generated_at, coalesce(o.usage_count, 0) AS usage_count, o.last_usage, o.selected_for_phase2,
          o.selected_for_phase2_source_updated_at, s.agent, s.cwd, s.git_branch, s.path AS rollout_path, s.stem,
-         s.started_at
+         s.started_at, h.standing_updated_at
   FROM stage1_outputs AS o LEFT JOIN sessions AS s ON s.thread_id = o.thread_id
-  WHERE (trim(o.raw_memory) <> '' OR trim(o.rollout_summary) <> '')
+       LEFT JOIN held_outputs AS h ON h.thread_id = o.thread_id AND h.source_updated_at = o.source_updated_at
+  WHERE (h.thread_id IS NULL OR h.standing_updated_at IS NOT NULL)
+    AND (trim(o.raw_memory) <> '' OR trim(o.rollout_summary) <> '')
     AND coalesce(s.remembers, 1) AND s.excluded IS NULL
     AND coalesce(o.last_usage, o.source_updated_at) >= :unused_before
   ORDER BY coalesce(o.usage_count, 0) DESC, coalesce(o.last_usage, o.source_updated_at) DESC,
@@ -54,10 +56,14 @@ SET selected_for_phase2 = 0, selected_for_phase2_source_updated_at = NULL
 WHERE selected_for_phase2 = 1;
 
 -- name: mark_selected
--- Only the very state that was consumed: a row replaced meanwhile is new input.
+-- Only the very state that was consumed, or the one that stands in for a row that is kept out: a row replaced meanwhile
+-- is new input.
 UPDATE stage1_outputs
-SET selected_for_phase2 = 1, selected_for_phase2_source_updated_at = source_updated_at
-WHERE thread_id = :thread_id AND source_updated_at = :source_updated_at;
+SET selected_for_phase2 = 1, selected_for_phase2_source_updated_at = :source_updated_at
+WHERE thread_id = :thread_id
+  AND (source_updated_at = :source_updated_at
+       OR EXISTS (SELECT 1 FROM held_outputs AS h
+                  WHERE h.thread_id = :thread_id AND h.standing_updated_at = :source_updated_at));
 
 -- name: prune_outputs
 -- A bounded number a pass, so that no transaction grows long.
