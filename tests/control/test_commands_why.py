@@ -55,7 +55,7 @@ def test_it_reads_well(remembering: Shell) -> None:
         THREAD,
         "codex",
         ".jsonl",
-        "used ",
+        "cited      never",
     ):
         assert words in said.out, said.out
 
