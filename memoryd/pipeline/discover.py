@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from sqlite3 import Connection
 from typing import TypedDict
@@ -223,8 +224,8 @@ class Discovery:
                 continue
             except SourceError as error:
                 report.unreadable += 1
-                log.warning("session.unreadable", agent=file.agent, path=str(file.path), error=str(error))
-                looks.append(_Unreadable(str(file.path), file.size, file.mtime_ns, str(error)))
+                log.warning("session.unreadable", agent=file.agent, path=file.name, error=str(error))
+                looks.append(_Unreadable(file.name, file.size, file.mtime_ns, str(error)))
         return looks
 
     async def _full_id(self, thread: str) -> str:
@@ -260,16 +261,16 @@ class Discovery:
             log.info("job.enqueued", kind="memory_stage1", count=report.enqueued)
 
 
+_written = attrgetter("mtime_ns")
+
+
 def _changed_files(agent: Agent, survey: Survey, report: ScanReport) -> list[SessionFile]:
     """List the files whose size or time is not the known one, newest first, so that news is not kept waiting."""
-    changed, passed_over = [], survey.passed_over
+    passed_over = survey.passed_over
     with surveying(survey):
-        for file in agent.reader.find(agent.homes):
-            report.seen += 1
-            if not survey.knows(str(file.path), file.size, file.mtime_ns):
-                changed.append(file)
-    report.seen += survey.passed_over - passed_over
-    changed.sort(key=lambda file: file.mtime_ns, reverse=True)
+        changed, listed = survey.changed(agent.reader.find(agent.homes))
+    report.seen += listed + survey.passed_over - passed_over
+    changed.sort(key=_written, reverse=True)
     return changed
 
 

@@ -8,10 +8,12 @@ that memory is bounded by the budget and not by the session (invariant I14).
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from memoryd.clock import rfc3339
 from memoryd.pipeline.sanitise import sanitise

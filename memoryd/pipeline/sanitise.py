@@ -7,10 +7,12 @@ import os.path
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from memoryd.sources.items import Item, ItemKind
 from memoryd.text import MARKER_OPEN, may_mention

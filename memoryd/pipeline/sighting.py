@@ -21,7 +21,7 @@ def look_at(agent: Agent, file: SessionFile, redactor: Redactor) -> Sighting:
     return Sighting(
         thread_id=head.thread_id,
         agent=head.agent,
-        path=str(file.path),
+        path=file.name,
         cwd=head.cwd,
         git_branch=head.git_branch,
         parent_id=head.parent_id,

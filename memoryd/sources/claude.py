@@ -4,8 +4,8 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.claude_branches import CopiedRows
@@ -26,12 +26,12 @@ from memoryd.sources.claude_records import (
 )
 from memoryd.sources.files import (
     files_below,
-    is_passed_over,
     is_tellable,
     leave_aside,
     locate_file,
     news_in,
     session_file,
+    without_known,
 )
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
@@ -60,20 +60,18 @@ class ClaudeReader:
         A session that is resumed from another directory goes on in that directory's folder. Empty files, which the
         program leaves where nothing was said, are no sessions yet.
         """
-        newest: dict[str, _Found] = {}
+        newest: dict[str, SessionFile] = {}
         for entry in _transcripts(homes):
-            found = _look_at(entry)
-            if found is None:
+            file = session_file(AGENT, entry)
+            if file is None or not file.size:
                 continue
-            other = newest.setdefault(entry.name.lower(), found)
-            if other is not found and other.entry.path != entry.path:
-                is_newer = found.written > other.written
-                newest[entry.name.lower()] = found if is_newer else other
-                leave_aside(other.entry if is_newer else entry)
-        for found in newest.values():
-            file = None if found.is_known else session_file(AGENT, found.entry)
-            if file is not None:
-                yield file
+            name = entry.name.lower()
+            other = newest.setdefault(name, file)
+            if other is not file and other.name != file.name:
+                is_newer = (file.mtime_ns, file.size) > (other.mtime_ns, other.size)
+                leave_aside(other if is_newer else file)
+                newest[name] = file if is_newer else other
+        yield from without_known(newest.values())
 
     def locate(self, path: Path) -> SessionFile:
         """Look at a session's file without opening it."""
@@ -115,14 +113,6 @@ class ClaudeReader:
         return Reading(lambda reading: read_items(source, reading, CopiedRows(relatives)), source.close)
 
 
-class _Found(NamedTuple):
-    """A file in a listing: when it was written and how much (to compare), and whether the scan knows it as it lies."""
-
-    entry: "os.DirEntry[str]"
-    written: tuple[int, int]
-    is_known: bool
-
-
 @dataclass(frozen=True, slots=True)
 class _Beginning:
     """The first row of a session's conversation, and what the rows up to it say."""
@@ -134,32 +124,21 @@ class _Beginning:
 
 def _transcripts(homes: Sequence[Path]) -> Iterator["os.DirEntry[str]"]:
     """Yield every entry that has the name of a session or of a sub-agent, in projects and in links to such folders."""
-    for home in homes:
-        for project in news_in(home / PROJECTS):
-            if project.is_dir():
-                yield from _in_project(project.path)
+    projects = (project for home in homes for project in news_in(home / PROJECTS))
+    return chain.from_iterable(_in_project(project.path) for project in projects if project.is_dir())
 
 
-def _in_project(folder: str) -> Iterator["os.DirEntry[str]"]:
+def _in_project(folder: str) -> list["os.DirEntry[str]"]:
+    found = []
     for entry in news_in(folder):
-        if entry.name.endswith(SUFFIX):
-            if is_tellable(entry.name) and _TRANSCRIPT.fullmatch(entry.name):
-                yield entry
-        elif UUID_NAME.fullmatch(entry.name):
-            for below in files_below(f"{entry.path}/{SUBAGENTS}", SUBAGENT_LEVELS):
-                if is_tellable(below.name) and _SUBAGENT.fullmatch(below.name):
-                    yield below
-
-
-def _look_at(entry: "os.DirEntry[str]") -> _Found | None:
-    """Say how a regular file with something in it lies, without opening it; None for anything else."""
-    try:
-        if not entry.is_file(follow_symlinks=False):
-            return None
-        facts = entry.stat(follow_symlinks=False)
-    except OSError:
-        return None  # the next scan sees what became of it
-    return _Found(entry, (facts.st_mtime_ns, facts.st_size), is_passed_over(entry)) if facts.st_size else None
+        name = entry.name
+        if name.endswith(SUFFIX):
+            if (name.isprintable() or is_tellable(name)) and _TRANSCRIPT.fullmatch(name):
+                found.append(entry)
+        elif UUID_NAME.fullmatch(name):
+            below = files_below(f"{entry.path}/{SUBAGENTS}", SUBAGENT_LEVELS)
+            found += [file for file in below if is_tellable(file.name) and _SUBAGENT.fullmatch(file.name)]
+    return found
 
 
 def _beginning(source: SessionBytes) -> _Beginning:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from memoryd.sources.claude_branches import Abandoned, CopiedRows, find_abandoned
 from memoryd.sources.claude_messages import Block, Message, decode_blocks, decode_message
@@ -197,7 +197,7 @@ class _Session:
         """Take in a text of the assistant, and return the one before unless it goes on: texts of one message do."""
         before = self._spoken[0] if self._spoken is not None and self._spoken[1] == message_id else None
         if before is not None and message_id and len(before.text) < MAX_ANSWER_CHARACTERS:
-            self._spoken = (replace(before, text=f"{before.text}\n\n{text}".strip()), message_id)
+            self._spoken = (structs.replace(before, text=f"{before.text}\n\n{text}".strip()), message_id)
             return []
         ended = self.end_answer()
         self._spoken = (Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd), message_id)

@@ -102,7 +102,7 @@ def _regular(path: Path) -> SessionFile | None:
     with suppress(OSError):
         facts = path.lstat()
         if stat.S_ISREG(facts.st_mode):
-            return SessionFile(AGENT, path, facts.st_size, facts.st_mtime_ns)
+            return SessionFile(AGENT, str(path), facts.st_size, facts.st_mtime_ns)
     return None
 
 

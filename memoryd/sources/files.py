@@ -1,11 +1,13 @@
 """Session files in directory listings: what lies there, without opening any of it, and without looking twice."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 
 from memoryd.errors import SessionVanished
@@ -45,6 +47,15 @@ class Survey:
         """Tell whether a file was seen just so."""
         return self._known.get(path) == (size, mtime_ns)
 
+    def changed(self, files: Iterable[SessionFile]) -> tuple[list[SessionFile], int]:
+        """Return the files that were not seen just so, and how many there are in all."""
+        every = list(files)
+        known_as = self._known.get
+        changed = (
+            [file for file in every if known_as(file.name) != (file.size, file.mtime_ns)] if self._known else every
+        )
+        return changed, len(every)
+
     def remember(self, path: str, size: int, mtime_ns: int) -> None:
         """Keep how a file lies."""
         self._known[path] = (size, mtime_ns)
@@ -54,19 +65,11 @@ class Survey:
         """Let a file be news at the next full scan, wherever it lies."""
         self._known.pop(path, None)
 
-    def passes_over(self, entry: "os.DirEntry[str]") -> bool:
-        """Tell whether nothing is to be made of a file, and count it then."""
-        known = self._known.get(entry.path)
-        if known is None:
-            return False
-        try:
-            facts = entry.stat(follow_symlinks=False)
-        except OSError:
-            return False
-        if known[1] != facts.st_mtime_ns or known[0] != facts.st_size:
-            return False
-        self.passed_over += 1
-        return True
+    def passes_over(self, files: Iterable[SessionFile]) -> list[SessionFile]:
+        """Return the files that were not seen just so; the others are counted as passed over."""
+        changed, count = self.changed(files)
+        self.passed_over += count - len(changed)
+        return changed
 
     def listing(self, folder: str, *, known_too: bool) -> list["os.DirEntry[str]"]:
         """List a folder, with the files that are known as they lie or without; a quick scan lists no quiet one."""
@@ -84,6 +87,8 @@ class Survey:
 
     def _changed_in(self, folder: str) -> list["os.DirEntry[str]"]:
         """List a folder without the files that lie as they are known: a tight loop, since that is most of a scan."""
+        if not self._known:
+            return listing(folder)
         news, count, known_as = [], 0, self._known.get
         try:
             with os.scandir(folder) as entries:
@@ -152,11 +157,20 @@ def files_below(folder: str | Path, levels: int) -> Iterator["os.DirEntry[str]"]
 
     As `changed_in` does, without what a scan knows.
     """
-    for entry in changed_in(folder):
-        if levels and entry.is_dir():
-            yield from files_below(entry.path, levels - 1)
+    return chain.from_iterable(_lists_below(folder, levels))
+
+
+def _lists_below(folder: str | Path, levels: int) -> Iterator[Sequence["os.DirEntry[str]"]]:
+    """Yield the same in lists, a whole folder at a time where it can hold no more folders."""
+    entries = changed_in(folder)
+    if not levels:
+        yield entries
+        return
+    for entry in entries:
+        if entry.is_dir():
+            yield from _lists_below(entry.path, levels - 1)
         else:
-            yield entry
+            yield (entry,)
 
 
 def is_tellable(name: str) -> bool:
@@ -168,29 +182,26 @@ def is_tellable(name: str) -> bool:
     return False
 
 
-def is_passed_over(entry: "os.DirEntry[str]") -> bool:
-    """Tell whether the scan that is made knows a file, which `news_in` gave, as it lies."""
+def without_known(files: Iterable[SessionFile]) -> Iterable[SessionFile]:
+    """Return those of the files, which `news_in` gave, that the scan that is made does not know as they lie."""
     survey = _SURVEY.get()
-    return survey is not None and survey.passes_over(entry)
+    return files if survey is None else survey.passes_over(files)
 
 
-def leave_aside(entry: "os.DirEntry[str]") -> None:
+def leave_aside(file: SessionFile) -> None:
     """Let scans know a file that is a second one of its session: it is news again once it changes."""
     survey = _SURVEY.get()
     if survey is not None:
-        facts = entry.stat(follow_symlinks=False)  # a listing keeps what it asked for once
-        survey.remember(entry.path, facts.st_size, facts.st_mtime_ns)
+        survey.remember(file.name, file.size, file.mtime_ns)
 
 
 def session_file(agent: str, entry: "os.DirEntry[str]") -> SessionFile | None:
     """Describe a regular file of a listing; None for anything else, and for what is gone since."""
     try:
-        if not entry.is_file(follow_symlinks=False):
-            return None
         facts = entry.stat(follow_symlinks=False)
     except OSError:
         return None  # the next scan sees what became of it
-    return SessionFile(agent, Path(entry.path), facts.st_size, facts.st_mtime_ns)
+    return SessionFile(agent, entry.path, facts.st_size, facts.st_mtime_ns) if S_ISREG(facts.st_mode) else None
 
 
 def locate_file(agent: str, path: Path) -> SessionFile:
@@ -201,4 +212,4 @@ def locate_file(agent: str, path: Path) -> SessionFile:
         raise SessionVanished(
             f"the session file {path} is no longer there", remedy="its memory, if it has one, stays"
         ) from error
-    return SessionFile(agent, path, facts.st_size, facts.st_mtime_ns)
+    return SessionFile(agent, str(path), facts.st_size, facts.st_mtime_ns)

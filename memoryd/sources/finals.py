@@ -1,8 +1,8 @@
 """Which assistant message of a turn was the final one, for formats that do not say."""
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from memoryd.sources.items import Item, ItemKind
 
@@ -19,32 +19,34 @@ class FinalMessages:
     """
 
     def __init__(self) -> None:
-        self._held: deque[Item] = deque()
+        self._held: list[Item] = []
         self._characters = 0
 
-    def push(self, item: Item, *, undecided: bool = False) -> Iterator[Item]:
+    def push(self, item: Item, *, undecided: bool = False) -> Sequence[Item]:
         """Take in the next item, and give out those that are decided now."""
-        if item.kind is ItemKind.HUMAN and item.tool is None:
-            yield from self.flush()
-        elif item.kind in ASSISTANT:
-            yield from self._release(ItemKind.ASSISTANT_COMMENTARY)
         if not self._held and not undecided:
-            yield item
-            return
+            return (item,)
+        given: list[Item] = []
+        if item.kind is ItemKind.HUMAN and item.tool is None:
+            given = self._release(ItemKind.ASSISTANT_FINAL)
+        elif item.kind in ASSISTANT:
+            given = self._release(ItemKind.ASSISTANT_COMMENTARY)
+        if not self._held and not undecided:
+            given.append(item)
+            return given
         self._held.append(item)
         self._characters += len(item.text)
         # a lone message stays held, however long: it may well be the answer
         if len(self._held) > 1 and (len(self._held) > MAX_HELD_ITEMS or self._characters > MAX_HELD_CHARACTERS):
-            yield from self._release(ItemKind.ASSISTANT_COMMENTARY)
+            given += self._release(ItemKind.ASSISTANT_COMMENTARY)
+        return given
 
-    def flush(self) -> Iterator[Item]:
+    def flush(self) -> Sequence[Item]:
         """Give out what is held; the message was the last of its turn."""
-        yield from self._release(ItemKind.ASSISTANT_FINAL)
+        return self._release(ItemKind.ASSISTANT_FINAL)
 
-    def _release(self, kind: ItemKind) -> Iterator[Item]:
-        if self._held:
-            message = self._held.popleft()
-            yield message if message.kind is kind else replace(message, kind=kind)
-        while self._held:
-            yield self._held.popleft()
-        self._characters = 0
+    def _release(self, kind: ItemKind) -> list[Item]:
+        released, self._held, self._characters = self._held, [], 0
+        if released and released[0].kind is not kind:
+            released[0] = replace(released[0], kind=kind)
+        return released

@@ -27,11 +27,11 @@ class GenericReader:
 
     def find(self, homes: Sequence[Path]) -> Iterator[SessionFile]:
         """Yield every *.jsonl below the folders, a few levels deep; what is hidden is left out."""
-        seen: set[Path] = set()
+        seen: set[str] = set()
         for home in homes:
             for file in _files(home, LEVELS):
-                if file.path not in seen:
-                    seen.add(file.path)
+                if file.name not in seen:
+                    seen.add(file.name)
                     yield file
 
     def locate(self, path: Path) -> SessionFile:

@@ -135,7 +135,7 @@ class _Session:
         text = self._words(row) or call_text(tool, row.fields.get("arguments"))
         return self._called(row, spot, tool, text, as_text(row.fields.get("call_id")))
 
-    def _called(self, row: Row, spot: Spot, tool: str, text: str, call_id: str | None) -> Iterator[Item]:
+    def _called(self, row: Row, spot: Spot, tool: str, text: str, call_id: str | None) -> Sequence[Item]:
         external = is_true(row.fields.get("external")) or brings_outside_words(tool)
         self._calls.open(call_id, Call(tool, external, None))
         return self.stream.give(_tool_item(ItemKind.TOOL_CALL, text, spot, tool, call_id, external=external))

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import msgspec
+
 from memoryd.sources.citations import CitationEntry
 
 
@@ -36,8 +38,7 @@ class MemoryMode(StrEnum):
     POLLUTED = "polluted"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, gc=False):
     """One thing that was said or done.
 
     `ordinal` is the record's own ordinal when it has one, else the 0-based index of its line; `at` is epoch seconds.
@@ -56,14 +57,21 @@ class Item:
     external: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFile:
-    """A session's file as a directory listing shows it, without opening it; size in bytes on disk."""
+class SessionFile(msgspec.Struct, frozen=True, gc=False):
+    """A session's file as a directory listing shows it, without opening it: its whole path, its size in bytes on disk.
+
+    A path is a text until somebody opens it: of the thousands that a scan lists most are never opened.
+    """
 
     agent: str
-    path: Path
+    name: str
     size: int
     mtime_ns: int
+
+    @property
+    def path(self) -> Path:
+        """The path as such; of a session in a store `<store>#<session id>`."""
+        return Path(self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
 import zstandard
 
 from memoryd.errors import SessionUnreadable, SessionVanished
@@ -24,8 +24,7 @@ MAX_WINDOW_BYTES = 2**27  # what zstd --long needs; a frame that asks for more i
 COMPRESSED_SUFFIX = ".zst"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True, gc=False):
     """One line without its newline; `data` is None when it was over the cap, `ended` is False for a torn last one."""
 
     index: int

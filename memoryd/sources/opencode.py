@@ -232,4 +232,4 @@ def _split(path: Path) -> tuple[Path, str | None]:
 
 
 def _file(store: Path, session_id: str, updated_ms: int, rows: int) -> SessionFile:
-    return SessionFile(AGENT, store.with_name(f"{store.name}{MARK}{session_id}"), rows, updated_ms * NANOSECONDS)
+    return SessionFile(AGENT, f"{store}{MARK}{session_id}", rows, updated_ms * NANOSECONDS)

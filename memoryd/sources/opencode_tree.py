@@ -45,7 +45,7 @@ class Tree:
             for entry in listing(project.path):
                 name = entry.name.removesuffix(SUFFIX)
                 file = session_file(AGENT, entry) if name != entry.name and is_session_id(name) else None
-                if file is not None and is_tellable(str(file.path)):
+                if file is not None and is_tellable(file.name):
                     yield self.dated(file)
 
     def dated(self, file: SessionFile) -> SessionFile:
@@ -63,7 +63,7 @@ class Tree:
             last = max((entry.name for entry in listing(messages) if entry.name.endswith(SUFFIX)), default=None)
             known = self._last_message[messages] = (changed_ns, last)
         parts_ns = _mtime_ns(storage / PARTS / known[1].removesuffix(SUFFIX)) if known[1] else 0
-        return SessionFile(AGENT, file.path, file.size, max(file.mtime_ns, changed_ns, parts_ns))
+        return SessionFile(AGENT, file.name, file.size, max(file.mtime_ns, changed_ns, parts_ns))
 
 
 class TreeSession:

@@ -1,7 +1,8 @@
 """What the readers of line files do alike while they go through a session: they count, hold, cite and close."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from memoryd.errors import SessionWithoutItems
 from memoryd.sources.citations import parse_citations, strip_citations
@@ -37,18 +38,18 @@ class ItemStream:
         if reason is not None:
             self.reading.dropped[reason] += count
 
-    def give(self, item: Item) -> Iterator[Item]:
+    def give(self, item: Item) -> Sequence[Item]:
         """Give out an item as soon as what was held before it is decided."""
         return self._final.push(item)
 
-    def answer(self, item: Item, message_id: str | None, *, undecided: bool) -> Iterator[Item]:
+    def answer(self, item: Item, message_id: str | None, *, undecided: bool) -> Sequence[Item]:
         """Give out what the assistant said, without the citations in it; `undecided`: final or not is seen later."""
         cited = parse_citations(item.text)
         if cited is not None:
             key = message_id or message_key(item.text, item.at)
             self.reading.citations.append(CitationSeen(key, item.at, cited.entries, cited.thread_ids))
             item = replace(item, text=strip_citations(item.text).strip())
-        return self._final.push(item, undecided=undecided) if item.text else iter(())
+        return self._final.push(item, undecided=undecided) if item.text else ()
 
     def finish(self, source: SessionBytes) -> Iterator[Item]:
         """Give out what was held back, and settle what is known only at the end. Raises SessionWithoutItems."""

@@ -158,7 +158,7 @@ def test_sessions_are_found_once_and_described_without_being_opened(
         assert file == reader.locate(file.path)
         if SAMPLES[agent].lines:
             facts = file.path.stat()
-            assert file == SessionFile(agent, file.path, facts.st_size, facts.st_mtime_ns)
+            assert file == SessionFile(agent, file.name, facts.st_size, facts.st_mtime_ns)
 
 
 @pytest.mark.parametrize("agent", LINED)

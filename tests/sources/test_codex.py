@@ -28,7 +28,7 @@ READER = CodexReader(no_pause)
 
 
 def a_file(path: Path) -> SessionFile:
-    return SessionFile("codex", path, 0, 0)
+    return SessionFile("codex", str(path), 0, 0)
 
 
 def found(*homes: Path) -> list[Path]:
@@ -63,7 +63,7 @@ class TestFind:
     def test_size_and_time_come_with_the_file(self, tmp_path: Path) -> None:
         path = a_rollout(tmp_path, now=NOW)
         facts = path.stat()
-        assert list(READER.find([tmp_path])) == [SessionFile("codex", path, facts.st_size, facts.st_mtime_ns)]
+        assert list(READER.find([tmp_path])) == [SessionFile("codex", str(path), facts.st_size, facts.st_mtime_ns)]
 
     def test_a_plain_file_wins_over_its_compressed_twin_wherever_it_lies(self, tmp_path: Path) -> None:
         a_rollout(tmp_path, now=NOW, thread_id=THREAD, compressed=True)

@@ -21,7 +21,7 @@ PARENT = a_thread_id(NOW - 9000, "parent")
 
 def a_file(path: Path) -> SessionFile:
     facts = path.stat()
-    return SessionFile("codex", path, facts.st_size, facts.st_mtime_ns)
+    return SessionFile("codex", str(path), facts.st_size, facts.st_mtime_ns)
 
 
 def read(path: Path) -> tuple[list[Item], Reading]:

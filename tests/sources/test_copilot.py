@@ -116,7 +116,7 @@ def test_a_fork_has_the_lineage_of_the_session_that_it_copies(tmp_path: Path) ->
     with READER.read(READER.locate(fork), [READER.locate(parent)]) as reading:
         assert [item.text for item in reading] == ["fork's own", "two"]
     assert reading.dropped == {"copied": 2}
-    gone = SessionFile("copilot", tmp_path / "gone" / "events.jsonl", 0, 0)
+    gone = SessionFile("copilot", str(tmp_path / "gone" / "events.jsonl"), 0, 0)
     with READER.read(READER.locate(fork), [gone]) as reading:
         assert [item.text for item in reading] == ["first", "one", "fork's own", "two"]
 

@@ -10,11 +10,12 @@ from memoryd.sources.files import (
     Survey,
     changed_in,
     files_below,
-    is_passed_over,
     is_tellable,
     listing,
     news_in,
+    session_file,
     surveying,
+    without_known,
 )
 
 NOW = 1_700_000_000.0
@@ -100,9 +101,10 @@ def test_who_compares_files_sees_the_known_ones_too(tmp_path: Path) -> None:
     survey = known(path)
     survey.begin(quick=False, now=NOW)
     with surveying(survey):
-        (entry,) = news_in(tmp_path)
-        assert is_passed_over(entry)
-    assert not is_passed_over(entry)
+        files = [session_file("generic", entry) for entry in news_in(tmp_path)]
+        assert list(without_known(file for file in files if file)) == []
+    assert survey.passed_over == 1
+    assert list(without_known(file for file in files if file)) == files
 
 
 def test_without_a_scan_everything_is_listed(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ import resource, sys
 from pathlib import Path
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.items import SessionFile
-file = SessionFile("codex", Path(sys.argv[1]), 0, 0)
+file = SessionFile("codex", sys.argv[1], 0, 0)
 reader = CodexReader()
 head, tail = reader.head(file), reader.tail(file)
 with reader.read(file) as reading:

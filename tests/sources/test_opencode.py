@@ -108,7 +108,7 @@ def test_a_database_names_its_sessions_by_their_ids_and_describes_them_by_rows_a
     path = an_opencode_session(tmp_path, now=NOW, idle_hours=7, turns=[("a", "b"), ("c", "d")])
     assert path == tmp_path / "opencode.db#ses_one"
     (file,) = reader.find([tmp_path])
-    assert file == SessionFile("opencode", path, 4 + 6, int((NOW - 7 * 3600) * 1e9))
+    assert file == SessionFile("opencode", str(path), 4 + 6, int((NOW - 7 * 3600) * 1e9))
     assert reader.tail(file).record_bytes == 10
     assert reader.head(file).thread_id == "opencode:ses_one"
 
@@ -255,10 +255,10 @@ def test_a_fork_in_the_database_knows_its_parent_in_the_tree(reader: OpenCodeRea
 def test_a_relative_that_is_gone_is_passed_over(reader: OpenCodeReader, tmp_path: Path, store: str) -> None:
     path = an_opencode_session(tmp_path, now=NOW, store=store, turns=["a"])
     gone = [
-        SessionFile("opencode", tmp_path / "opencode.db#ses_gone", 1, 1),
-        SessionFile("opencode", tmp_path / "nowhere.db#ses_gone", 1, 1),
-        SessionFile("opencode", tmp_path / "storage/session/p/ses_gone.json", 1, 1),
-        SessionFile("opencode", tmp_path / "nothing.txt", 1, 1),
+        SessionFile("opencode", str(tmp_path / "opencode.db#ses_gone"), 1, 1),
+        SessionFile("opencode", str(tmp_path / "nowhere.db#ses_gone"), 1, 1),
+        SessionFile("opencode", str(tmp_path / "storage/session/p/ses_gone.json"), 1, 1),
+        SessionFile("opencode", str(tmp_path / "nothing.txt"), 1, 1),
     ]
     assert humans(read(reader, path, gone)[0]) == ["a"]
 

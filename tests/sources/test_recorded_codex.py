@@ -78,7 +78,7 @@ SESSIONS = [
 def recorded(recording: str, thread_id: str) -> SessionFile:
     (path,) = [path for path in recorded_files([recording]) if thread_id in path.name]
     facts = path.stat()
-    return SessionFile("codex", path, facts.st_size, facts.st_mtime_ns)
+    return SessionFile("codex", str(path), facts.st_size, facts.st_mtime_ns)
 
 
 def words(recording: str, thread_id: str, kind: ItemKind) -> list[str]:
