@@ -221,7 +221,7 @@ async def _open_clients(
         reserve=spending.reserve,
         settle=spending.settle,
         min_remaining_percent=settings.limits.min_remaining_percent,
-        ladder=LadderMemory(load=spending.known_rung, store=spending.keep_rung),
+        ladder=LadderMemory(load=spending.known_manner, store=spending.keep_manner),
         gates=spending.gates(),
     )
     clients: dict[str, ModelClient | None] = {}

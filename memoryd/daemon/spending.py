@@ -12,7 +12,6 @@ from memoryd.ledger import facts, jobs, spend
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.spend import Caps, JobCaps
 from memoryd.ledger.states import JobKind
-from memoryd.llm.codec import Structure
 from memoryd.llm.gate import GateMemory, Recorded
 from memoryd.llm.limits import LimitSnapshot
 from memoryd.llm.spend import RequestPlan, RequestResult
@@ -79,14 +78,13 @@ class Spending:
             tokens_reasoning=usage.reasoning if usage else None,
         )
 
-    async def known_rung(self, endpoint: str) -> Structure | None:
-        """Return how an endpoint and model took structured output last time; None when that is not known."""
-        kept = await self._ledger.read(facts.get, endpoint, "", facts.Fact.STRUCTURE)
-        return Structure(kept) if kept in set(Structure) else None
+    async def known_manner(self, endpoint: str) -> str | None:
+        """Return how an endpoint and model took questions last time; None when that is not known."""
+        return await self._ledger.read(facts.get, endpoint, "", facts.Fact.STRUCTURE)
 
-    async def keep_rung(self, endpoint: str, rung: Structure) -> None:
-        """Remember it, so that a restart does not climb down the ladder again."""
-        await self._ledger.write(facts.put, endpoint, "", facts.Fact.STRUCTURE, rung.value, now=self._clock.now())
+    async def keep_manner(self, endpoint: str, manner: str) -> None:
+        """Remember it, so that a restart does not ask again for what was refused."""
+        await self._ledger.write(facts.put, endpoint, "", facts.Fact.STRUCTURE, manner, now=self._clock.now())
 
     def gates(self) -> GateMemory:
         """Return where what is known of a provider is kept over restarts."""

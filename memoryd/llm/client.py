@@ -11,14 +11,15 @@ from memoryd.clock import Clock
 from memoryd.config import Provider
 from memoryd.errors import ConfigError, ContextOverflow, ModelError
 from memoryd.llm.classify import quota_sentence
-from memoryd.llm.codec import Codec, Structure
+from memoryd.llm.codec import Codec
 from memoryd.llm.endpoint import Endpoint
 from memoryd.llm.gate import Gate, GateMemory, Recorded
-from memoryd.llm.http import HttpShell, was_sent
+from memoryd.llm.http import was_sent
 from memoryd.llm.http_reply import body_of
 from memoryd.llm.limits import LimitSnapshot, parse_limits
-from memoryd.llm.manner import Manner, encoded, first_manner, in_manner, stepped_down
+from memoryd.llm.manner import Manner, encoded, in_manner, manner_in_words, manner_of_words, stepped_down
 from memoryd.llm.question import Answer, Question, Stop, Usage
+from memoryd.llm.shell import Shell
 from memoryd.llm.shield import to_its_end
 from memoryd.llm.spend import (
     Purpose,
@@ -44,10 +45,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LadderMemory:
-    """Where the rung of the structure ladder that worked is kept, by a key that names endpoint and model."""
+    """Where it is kept how a server takes questions (manner.py), by a key that names endpoint and model."""
 
-    load: Callable[[str], Awaitable[Structure | None]]
-    store: Callable[[str, Structure], Awaitable[None]]
+    load: Callable[[str], Awaitable[str | None]]
+    store: Callable[[str, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,9 @@ class Wiring:
     settle: Settle
     min_remaining_percent: float = 25.0
     ladder: LadderMemory | None = None
-
     gates: GateMemory | None = None
     recorded: Recorded | None = None
+
 
 @dataclass(slots=True)
 class _Flight:
@@ -85,7 +86,7 @@ class ModelClient:
         *,
         api_key: Callable[[], str | None],
         codec: Codec,
-        shell: HttpShell,
+        shell: Shell,
         wiring: Wiring,
         stamp: Callable[[], str] = str,
     ) -> None:
@@ -106,7 +107,6 @@ class ModelClient:
             stamp=stamp,
         )
         self._manners: dict[str, Manner] = {}
-        self._rungs: dict[str, Structure] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -124,6 +124,10 @@ class ModelClient:
     def limits(self) -> LimitSnapshot | None:
         """What the latest reply said of the provider's limits."""
         return self.gate.snapshot
+
+    def structure_for(self, model: str) -> str:
+        """Return the rung of the ladder on which the model answered last, "" when it was never asked."""
+        return self._manners[model].structure.value if model in self._manners else ""
 
     async def ask(self, question: Question, purpose: Purpose) -> Answer:
         """Return the model's answer. Raises the ModelError family, and BudgetSpent when a cap would be passed.
@@ -199,7 +203,7 @@ class ModelClient:
             purpose=purpose,
             estimated_input_tokens=usage.input,
             max_output_tokens=usage.output,
-            estimated_cost=cost_of(usage, self._prices),
+            estimated_cost=cost_of(replace(usage, written=usage.input), self._prices),
         )
 
     async def _reserved(self, plan: RequestPlan) -> _Flight:
@@ -228,8 +232,8 @@ class ModelClient:
             duration_ms=round(1000 * (self._wiring.clock.monotonic() - flight.started)),
         )
         await self._wiring.settle(flight.number, result)
-
         await self.gate.keep()
+
     def _key(self) -> str | None:
         """Read the key anew for each request, so that a changed file counts without a restart."""
         key = (self._api_key() or "").strip()
@@ -246,25 +250,20 @@ class ModelClient:
         return show
 
     async def _manner(self, question: Question) -> Manner:
-        """Return how this model was asked when it answered last; its rung is kept beyond the life of the client."""
-        manner = self._manners.get(question.model, first_manner(self._codec))
-        if question.schema is None:
-            return manner
-        if question.model not in self._rungs and self._wiring.ladder is not None:
-            kept = await self._wiring.ladder.load(self._ladder_key(question.model))
-            if kept in self._codec.ladder:
-                self._rungs[question.model] = kept
-        return replace(manner, structure=self._rungs.get(question.model, manner.structure))
+        """Return how this model was asked when it answered last, also before a restart."""
+        if question.model not in self._manners:
+            ladder = self._wiring.ladder
+            kept = None if ladder is None else await ladder.load(self._ladder_key(question.model))
+            self._manners.setdefault(question.model, manner_of_words(self._codec, kept or ""))
+        return self._manners[question.model]
 
     async def _remember(self, question: Question, manner: Manner) -> None:
         """Keep what the server took, once it has answered: a refusal alone could have had another cause."""
-        top = self._codec.ladder[0]
-        self._manners[question.model] = replace(manner, structure=top)
-        if question.schema is None or manner.structure is self._rungs.get(question.model, top):
+        if manner == self._manners[question.model]:
             return
-        self._rungs[question.model] = manner.structure
+        self._manners[question.model] = manner
         if self._wiring.ladder is not None:
-            await self._wiring.ladder.store(self._ladder_key(question.model), manner.structure)
+            await self._wiring.ladder.store(self._ladder_key(question.model), manner_in_words(manner))
 
     def _ladder_key(self, model: str) -> str:
         return f"{self._endpoint.provider} {self._endpoint.base_url} {model}"

@@ -21,6 +21,8 @@ from memoryd.llm.structure import next_rung
 LEAST_OUTPUT_TOKENS: Final = 1_024
 """A model that may not say even this much cannot write a memory; the refusal is an error then."""
 
+WITHOUT_EFFORT: Final = "no-effort"
+
 
 @dataclass(frozen=True, slots=True)
 class Manner:
@@ -35,6 +37,35 @@ class Manner:
 def first_manner(codec: Codec, structure: Structure | None = None) -> Manner:
     """Return how a model is asked that has refused nothing yet."""
     return Manner(structure or codec.ladder[0], codec.limit_names[0])
+
+
+def manner_in_words(manner: Manner) -> str:
+    """Return a manner as one line, to be kept: its structure, then whatever else differs from the usual."""
+    words: list[str] = [manner.structure.value, f"limit={manner.limit_name or ''}"]
+    if not manner.with_effort:
+        words.append(WITHOUT_EFFORT)
+    if manner.most_output_tokens is not None:
+        words.append(f"most={manner.most_output_tokens}")
+    return " ".join(words)
+
+
+def manner_of_words(codec: Codec, text: str) -> Manner:
+    """Return the manner that was kept; words that this format does not know are as if they had not been kept."""
+    structure, *others = text.split() or [""]
+    usual = first_manner(codec)
+    values = dict(word.partition("=")[::2] for word in others)
+    limit = values.get("limit", usual.limit_name)
+    most = values.get("most", "")
+    return Manner(
+        structure=Structure(structure) if structure in codec.ladder else usual.structure,
+        limit_name=limit if limit in codec.limit_names else usual.limit_name if limit else _none_allowed(codec),
+        with_effort=WITHOUT_EFFORT not in values,
+        most_output_tokens=int(most) if most.isascii() and most.isdigit() and len(most) < len("1000000000") else None,
+    )
+
+
+def _none_allowed(codec: Codec) -> str | None:
+    return codec.limit_names[0] if codec.limit_is_required else None
 
 
 def in_manner(question: Question, manner: Manner) -> Question:

@@ -96,6 +96,7 @@ class OpenAIChat:
             output=count_at(usage, "completion_tokens"),
             cached=count_at(object_at(usage, "prompt_tokens_details"), "cached_tokens"),
             reasoning=count_at(object_at(usage, "completion_tokens_details"), "reasoning_tokens"),
+            written=count_at(object_at(usage, "prompt_tokens_details"), "cache_write_tokens"),
         )
 
 

@@ -94,6 +94,7 @@ class OpenAIResponses:
             output=count_at(usage, "output_tokens"),
             cached=count_at(object_at(usage, "input_tokens_details"), "cached_tokens"),
             reasoning=count_at(object_at(usage, "output_tokens_details"), "reasoning_tokens"),
+            written=count_at(object_at(usage, "input_tokens_details"), "cache_write_tokens"),
         )
 
 

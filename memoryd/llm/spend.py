@@ -25,7 +25,7 @@ from memoryd.llm.question import Usage
 
 TOKENS_PER_PRICE = 1_000_000
 CACHE_WRITE_SURCHARGE = 0.25
-"""What writing to a cache costs above the price of input, as a share of it (Anthropic; others ask nothing for it)."""
+"""What writing to a cache costs above the price of input, as a share of it (Anthropic, and OpenAI's newer models)."""
 MAYBE_CHARGED_STATUSES = frozenset({408, 504, 524})
 
 

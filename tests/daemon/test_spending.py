@@ -7,7 +7,6 @@ from memoryd.daemon.spending import Spending
 from memoryd.errors import BudgetSpent
 from memoryd.ledger import spend
 from memoryd.ledger.spend import Spend
-from memoryd.llm.codec import Structure
 from memoryd.llm.question import Usage
 from memoryd.llm.spend import Purpose, RequestOutcome, RequestPlan, RequestResult
 from memoryd.pipeline.context import Context
@@ -74,10 +73,10 @@ async def test_no_request_passes_a_cap_before_the_next_utc_day(
         await account.reserve(PLAN)
 
 
-async def test_how_an_endpoint_takes_structure_is_remembered_over_restarts(tmp_path: Path, clock: FakeClock) -> None:
+async def test_how_an_endpoint_takes_questions_is_remembered_over_restarts(tmp_path: Path, clock: FakeClock) -> None:
     async with a_house(settings_in(tmp_path), clock) as context:
-        assert await spending(context).known_rung("here model-1") is None
-        await spending(context).keep_rung("here model-1", Structure.JSON_OBJECT)
+        assert await spending(context).known_manner("here model-1") is None
+        await spending(context).keep_manner("here model-1", "json_object no-effort")
     async with a_house(settings_in(tmp_path), clock) as context:
-        assert await spending(context).known_rung("here model-1") is Structure.JSON_OBJECT
-        assert await spending(context).known_rung("there model-1") is None
+        assert await spending(context).known_manner("here model-1") == "json_object no-effort"
+        assert await spending(context).known_manner("there model-1") is None

@@ -13,8 +13,9 @@ from memoryd.errors import (
     StructureUnsupported,
 )
 from memoryd.llm.anthropic import Anthropic
+from memoryd.llm.client import LadderMemory
 from memoryd.llm.codec import Codec, Structure
-from memoryd.llm.manner import Manner, encoded, first_manner, stepped_down
+from memoryd.llm.manner import Manner, encoded, first_manner, manner_in_words, manner_of_words, stepped_down
 from memoryd.llm.openai_chat import OpenAIChat
 from memoryd.llm.openai_responses import OpenAIResponses
 from tests.llm.asking import PURPOSE, SCHEMA, Book, a_client, a_question, a_refusal, sent_body
@@ -145,3 +146,53 @@ async def test_the_persons_own_limit_of_an_answer_is_what_is_sent(clock: FakeClo
 
 def test_a_first_manner_can_begin_on_a_lower_rung() -> None:
     assert first_manner(CHAT, Structure.PROMPT).structure is Structure.PROMPT
+
+
+@pytest.mark.parametrize(
+    "manner",
+    [
+        first_manner(CHAT),
+        Manner(Structure.PROMPT, "max_completion_tokens"),
+        Manner(Structure.JSON_OBJECT, None, with_effort=False, most_output_tokens=2_048),
+    ],
+)
+def test_what_was_found_out_outlives_the_process(manner: Manner) -> None:
+    assert manner_of_words(CHAT, manner_in_words(manner)) == manner
+
+
+@pytest.mark.parametrize("text", ["", "json_schema", "next_years_structure limit=next_years_name most=x colour=blue"])
+def test_words_that_say_nothing_are_the_first_manner(text: str) -> None:
+    assert manner_of_words(CHAT, text) == first_manner(CHAT)
+
+
+def test_a_format_that_must_have_its_limit_keeps_it_whatever_was_written() -> None:
+    assert manner_of_words(Anthropic(), "prompt limit=") == Manner(Structure.PROMPT, "max_tokens")
+
+
+async def test_a_restart_asks_for_nothing_that_was_refused_before(clock: FakeClock) -> None:
+    kept: dict[str, str] = {}
+
+    async def load(key: str) -> str | None:
+        return kept.get(key)
+
+    async def store(key: str, manner: str) -> None:
+        kept[key] = manner
+
+    refused: list[str] = []
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        body = sent_body(request)
+        for name in ("max_tokens", "reasoning_effort", "response_format"):
+            if name in body:
+                refused.append(name)
+                return a_refusal(400, f"Unsupported parameter: '{name}'", param=name)
+        message = {"role": "assistant", "content": "fine"}
+        return httpx.Response(200, json={"choices": [{"message": message, "finish_reason": "stop"}]})
+
+    for _ in range(2):
+        async with a_client(
+            clock=clock, kind="openai-chat", respond=respond, ladder=LadderMemory(load, store)
+        ) as client:
+            await client.ask(QUESTION, PURPOSE)
+    assert refused == ["max_tokens", "reasoning_effort", *["response_format"] * 3]
+    assert list(kept.values()) == ["prompt limit=max_completion_tokens no-effort"]

@@ -33,6 +33,11 @@ def test_more_cached_than_sent_is_no_discount() -> None:
     assert cost_of(Usage(input=10, cached=2_000_000), Prices(input=2.0, cached=1.0)) == pytest.approx(1e-5)
 
 
+def test_what_is_written_to_a_cache_costs_a_quarter_more() -> None:
+    usage = Usage(input=1_000_000, cached=200_000, written=400_000)
+    assert cost_of(usage, Prices(input=2.0, cached=0.5)) == pytest.approx(1.6 + 0.1 + 0.2)
+
+
 def test_without_prices_nothing_costs_anything() -> None:
     assert cost_of(Usage(input=10, output=10), Prices()) == 0
 
