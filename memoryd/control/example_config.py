@@ -8,6 +8,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from memoryd.config import Provider, Seconds, Settings
+from memoryd.llm.command.programs import completed, program_of
+
+
+def _program(*command: str) -> dict[str, object]:
+    """Return the preset of an agent's own program, with all options that keep it from recording what it does."""
+    return {"kind": "command", "command": list(completed(command, program_of(command).always)), "timeout": "10m"}
+
 
 PRESETS: dict[str, dict[str, object]] = {
     "openai": {"kind": "openai", "base_url": "https://api.openai.com/v1", "api_key_env": "OPENAI_API_KEY"},
@@ -31,6 +38,10 @@ PRESETS: dict[str, dict[str, object]] = {
         "base_url": "https://api.anthropic.com",
         "api_key_env": "ANTHROPIC_API_KEY",
     },
+    "codex-cli": _program("codex", "exec"),
+    "claude-cli": _program("claude", "-p"),
+    "gemini-cli": _program("gemini"),
+    "opencode-cli": _program("opencode", "run"),
     "offline": {"kind": "offline"},
 }
 HEAD = """\

@@ -8,6 +8,7 @@ from typing import Final
 
 from memoryd.clock import Clock, rfc3339
 from memoryd.daemon import control_socket
+from memoryd.daemon.programs import is_unconfined
 from memoryd.errors import StorageError
 from memoryd.ledger import mounts, opening, rebuilding
 from memoryd.ledger.database import Ledger
@@ -83,6 +84,20 @@ async def of_clock(ledger: Ledger, clock: Clock) -> list[Finding]:
             "warning",
             f"{_said_of(standing)}; nothing is pruned, expired or backed up meanwhile",
             "set the clock right, or wait: a clock that agrees with itself for 24 hours of uptime is believed",
+        )
+    ]
+
+
+async def of_programs(ledger: Ledger) -> list[Finding]:
+    """Tell that an agent's own program runs as the user does, with nothing between it and the user's files."""
+    if not await is_unconfined(ledger):
+        return []
+    return [
+        Finding(
+            "command_unconfined",
+            "warning",
+            "nothing on this machine confines the program of the command provider: it may write whatever you may",
+            "install bubblewrap, or run memoryd as a service of your systemd; it is looked for at the next start",
         )
     ]
 

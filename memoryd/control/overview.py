@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from memoryd.clock import Clock
-from memoryd.config import OFFLINE, Settings
+from memoryd.config import OFFLINE, ProviderKind, Settings
 from memoryd.control import health
 from memoryd.control.health import Finding
 from memoryd.daemon import lock
@@ -62,7 +62,13 @@ async def status(settings: Settings, environ: Mapping[str, str], clock: Clock) -
 
 async def _from_file(home: Home, settings: Settings, clock: Clock, report: dict[str, object]) -> list[Finding]:
     async with await Ledger.open(home.ledger_file, clock=clock, read_only=True) as ledger:
-        return [*await _from_ledger(ledger, settings, clock.now(), report), *await health.of_clock(ledger, clock)]
+        of_programs = await health.of_programs(ledger) if _runs_programs(settings) else []
+        of_clock = await health.of_clock(ledger, clock)
+        return [*await _from_ledger(ledger, settings, clock.now(), report), *of_clock, *of_programs]
+
+
+def _runs_programs(settings: Settings) -> bool:
+    return any(each.kind is ProviderKind.COMMAND for each in settings.providers.values())
 
 
 async def _from_ledger(ledger: Ledger, settings: Settings, now: float, report: dict[str, object]) -> list[Finding]:

@@ -12,9 +12,19 @@ from typing import Final, Literal
 
 from memoryd import config, logs
 from memoryd.clock import Clock
-from memoryd.config import AGENT_HOMES, NamedProvider, Provider, Settings, agent_home, key_stamp, resolve_api_key
+from memoryd.config import (
+    AGENT_HOMES,
+    NamedProvider,
+    Provider,
+    ProviderKind,
+    Settings,
+    agent_home,
+    key_stamp,
+    resolve_api_key,
+)
 from memoryd.daemon import lock
 from memoryd.daemon.identity import Identity
+from memoryd.daemon.programs import programs_in
 from memoryd.daemon.providers_watch import ProvidersWatch
 from memoryd.daemon.rescue import sound_ledger
 from memoryd.daemon.spending import Spending, caps_per_job
@@ -23,8 +33,9 @@ from memoryd.errors import ConfigError, LeaseLost
 from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind
 from memoryd.llm.client import LadderMemory, ModelClient, Wiring
+from memoryd.llm.command.shell import check_command
 from memoryd.llm.gate import Recorded
-from memoryd.llm.providers import codec_for, open_client
+from memoryd.llm.providers import Programs, open_client
 from memoryd.pipeline import prompting
 from memoryd.pipeline.adopting import adopt_folder
 from memoryd.pipeline.context import Agent, Context, StageModel
@@ -41,7 +52,7 @@ log = logs.get()
 STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
 PROMPTS: Final = {
     "extract": ("stage1_system", "stage1_input"),
-    "consolidate": ("consolidate_system", "consolidate_init", "consolidate_incremental"),
+    "consolidate": ("consolidate_system", "consolidate_init", "consolidate_incremental", "consolidate_own_hands"),
 }
 DAEMON: Final = "daemon"
 """The lock's role of `memoryd run`; commands hold it under their own names."""
@@ -97,7 +108,8 @@ async def open_house(
         ledger = await stack.enter_async_context(sound_ledger(home, clock))
         redactor = Redactor(settings.privacy.patterns)
         spending = Spending(ledger, clock, settings.limits, caps_per_job(settings))
-        clients = await _open_clients(stack, settings, asked, spending, redactor, clock, environ)
+        programs = programs_in(home, ledger, environ)
+        clients = await _open_clients(stack, settings, asked, spending, redactor, clock, environ, programs)
         models = {stage: _stage_model(stage, named, clients[named.name], spending) for stage, named in asked.items()}
         gates = [client.gate for client in clients.values() if client is not None]
         context = Context(
@@ -129,7 +141,7 @@ async def open_house(
 def check_settings(settings: Settings, environ: Mapping[str, str]) -> None:
     """Refuse settings that cannot work before anything is made or claimed. Raises ConfigError.
 
-    What is checked: agents that have folders, provider kinds that this version knows, keys that are there, values it
+    What is checked: agents that have folders, programs and keys that are there, values it
     can honour.
     """
     for agent in settings.sources.agents:
@@ -146,7 +158,8 @@ def check_settings(settings: Settings, environ: Mapping[str, str]) -> None:
     for stage in STAGES:
         named = settings.provider_for(stage)
         if named.provider.kind != config.OFFLINE:
-            codec_for(named.name, named.provider)
+            if named.provider.kind is ProviderKind.COMMAND:
+                check_command(named.name, named.provider.command, environ)
             resolve_api_key(named.provider, environ)
 
 
@@ -213,6 +226,7 @@ async def _open_clients(
     redactor: Redactor,
     clock: Clock,
     environ: Mapping[str, str],
+    programs: Programs,
 ) -> dict[str, ModelClient | None]:
     """Open one client for each provider in use: stages that share a provider share its limits and its breaker."""
     wiring = Wiring(
@@ -233,6 +247,7 @@ async def _open_clients(
                 api_key=partial(resolve_api_key, named.provider, environ),
                 wiring=replace(wiring, recorded=_recorded(spending, named.provider)),
                 stamp=partial(key_stamp, named.provider),
+                programs=programs,
             )
             clients[named.name] = client and await stack.enter_async_context(client)
     return clients
@@ -247,6 +262,7 @@ def _stage_model(stage: str, named: NamedProvider, client: ModelClient | None, s
         named.provider.context_window,
         "/".join((version("memoryd"), named.name, named.model, prompting.fingerprint(*PROMPTS[stage]))),
         partial(_admitted, client, named.model, spending) if client else None,
+        works_alone=named.provider.kind is ProviderKind.COMMAND,
     )
 
 

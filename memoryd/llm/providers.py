@@ -1,6 +1,8 @@
 """From a provider's settings to a client: one table from its kind to the codec that speaks its format."""
 
+import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import httpx
 
@@ -9,16 +11,29 @@ from memoryd.errors import ConfigError
 from memoryd.llm.anthropic import Anthropic
 from memoryd.llm.client import ModelClient, Wiring
 from memoryd.llm.codec import Codec
+from memoryd.llm.command.codec import CommandCodec
+from memoryd.llm.command.confinement import Confiner
+from memoryd.llm.command.programs import program_of
+from memoryd.llm.command.shell import CommandShell, Place
 from memoryd.llm.endpoint import Endpoint
 from memoryd.llm.http import HttpShell
 from memoryd.llm.openai_chat import OpenAIChat
 from memoryd.llm.openai_responses import OpenAIResponses
+from memoryd.llm.shell import Shell
 
 CODECS: dict[ProviderKind, Codec] = {
     ProviderKind.OPENAI: OpenAIResponses(),
     ProviderKind.OPENAI_CHAT: OpenAIChat(),
     ProviderKind.ANTHROPIC: Anthropic(),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What providers of kind `command` need: where their programs run, and what confines them."""
+
+    place: Place
+    confiner: Confiner
 
 
 def open_client(
@@ -29,17 +44,31 @@ def open_client(
     wiring: Wiring,
     stamp: Callable[[], str] = str,
     transport: httpx.AsyncBaseTransport | None = None,
+    programs: Programs | None = None,
 ) -> ModelClient | None:
     """Return a client for the provider `name`, None for `offline`, which asks nobody.
 
     `api_key` is called before each request, and so is `stamp`, which tells when the key's file changed. Raises
-    ConfigError for a kind without a codec and for an unusable address.
+    ConfigError for an unusable address.
     """
     if provider.kind is ProviderKind.OFFLINE:
         return None
-    codec = codec_for(name, provider)
-    endpoint = Endpoint(name, _address(name, provider), key_source(provider))
-    shell = HttpShell(timeout_seconds=provider.timeout, base_url=endpoint.base_url, transport=transport)
+    codec = codec_for(provider)
+    shell: Shell
+    if provider.kind is ProviderKind.COMMAND:
+        assert programs is not None, "the composer says where programs run"
+        endpoint = Endpoint(name, shlex.join(provider.command[:1]), key_source(provider))
+        shell = CommandShell(
+            provider.command,
+            timeout_seconds=provider.timeout,
+            place=programs.place,
+            confiner=programs.confiner,
+            clock=wiring.clock,
+            key_variable=provider.api_key_env or "",
+        )
+    else:
+        endpoint = Endpoint(name, _address(name, provider), key_source(provider))
+        shell = HttpShell(timeout_seconds=provider.timeout, base_url=endpoint.base_url, transport=transport)
     return ModelClient(
         endpoint,
         provider,
@@ -51,16 +80,11 @@ def open_client(
     )
 
 
-def codec_for(name: str, provider: Provider) -> Codec:
-    """Return the codec of a provider's kind. Raises ConfigError for a kind that this version does not speak."""
-    codec = CODECS.get(provider.kind)
-    if codec is None:
-        known = ", ".join(sorted((*CODECS, ProviderKind.OFFLINE)))
-        raise ConfigError(
-            f"providers.{name}: this version of memoryd cannot use a provider of kind {provider.kind} yet",
-            remedy=f"use one of {known}",
-        )
-    return codec
+def codec_for(provider: Provider) -> Codec:
+    """Return the codec of a provider's kind, which is not `offline`."""
+    if provider.kind is ProviderKind.COMMAND:
+        return CommandCodec(takes_schema=program_of(provider.command).schema is not None)
+    return CODECS[provider.kind]
 
 
 def key_source(provider: Provider) -> str:

@@ -7,7 +7,7 @@ import pytest
 from memoryd.daemon.house import check_settings, configured_agents, open_house, worker_name
 from memoryd.daemon.worker import Worker
 from memoryd.errors import ConfigError, LeaseLost, LedgerBusy
-from memoryd.ledger import jobs, meta
+from memoryd.ledger import jobs
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline.context import Context
@@ -73,19 +73,6 @@ async def test_stages_that_share_a_provider_share_its_client(tmp_path: Path, clo
         assert context.extract.context_window == 8000
 
 
-async def test_a_provider_kind_of_a_later_version_is_refused_and_the_lock_given_back(
-    tmp_path: Path, clock: FakeClock
-) -> None:
-    later = settings_in(
-        tmp_path, providers={"other": {"kind": "anthropic"}}, extract__model="m", consolidate__model="m"
-    )
-    with pytest.raises(ConfigError, match="anthropic"):
-        async with a_house(later, clock):
-            raise AssertionError("it must not open")
-    async with a_house(settings_in(tmp_path), clock) as context:
-        assert await context.ledger.write(meta.first_start, now=clock.now()) == clock.now()
-
-
 def test_agents_are_those_named_or_those_with_roots_of_their_own(tmp_path: Path) -> None:
     named = configured_agents(settings_in(tmp_path), PATH_ONLY)
     assert [(name, agent.homes) for name, agent in named.items()] == [("codex", (tmp_path / "codex",))]
@@ -109,7 +96,18 @@ def test_no_two_runs_have_the_same_name() -> None:
     [
         ({"sources__agents": ["generic"]}, "generic has no folder of its own, and sources.roots names none"),
         ({"consolidate__review": "manual"}, "cannot hold results back"),
-        ({"providers": {"x": {"kind": "anthropic"}}, "extract__model": "m", "consolidate__model": "m"}, "anthropic"),
+        (
+            {
+                "providers": {"x": {"kind": "command", "command": ["no-such-agent"]}},
+                "extract__model": "m",
+                "consolidate__model": "m",
+            },
+            "there is no program no-such-agent on PATH",
+        ),
+        (
+            {"providers": {"x": {"kind": "anthropic"}}, "extract__model": "m", "consolidate__model": "m"},
+            "ANTHROPIC_API_KEY",
+        ),
         ({"providers": {"x": {"kind": "openai"}}, "extract__model": "m", "consolidate__model": "m"}, "OPENAI_API_KEY"),
     ],
 )

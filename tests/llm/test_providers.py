@@ -7,16 +7,19 @@ import pytest
 from memoryd.config import Provider, ProviderKind
 from memoryd.errors import ConfigError
 from memoryd.llm.client import ModelClient, Wiring
-from memoryd.llm.providers import key_source, open_client
+from memoryd.llm.codec import Structure
+from memoryd.llm.command.confinement import Confiner, Mechanism, Tools
+from memoryd.llm.command.shell import Place
+from memoryd.llm.providers import Programs, codec_for, key_source, open_client
 from memoryd.redact import Redactor
 from tests.llm.asking import Book
 from tests.support.clock import FakeClock
 
 
-def opened(provider: Provider) -> ModelClient | None:
+def opened(provider: Provider, programs: Programs | None = None) -> ModelClient | None:
     book = Book()
     wiring = Wiring(FakeClock(), Redactor(), book.reserve, book.settle)
-    return open_client("mine", provider, api_key=lambda: None, wiring=wiring)
+    return open_client("mine", provider, api_key=lambda: None, wiring=wiring, programs=programs)
 
 
 @pytest.mark.parametrize("kind", [ProviderKind.OPENAI, ProviderKind.OPENAI_CHAT, ProviderKind.ANTHROPIC])
@@ -30,10 +33,20 @@ def test_the_offline_provider_asks_nobody() -> None:
     assert opened(Provider(kind=ProviderKind.OFFLINE)) is None
 
 
-def test_a_kind_that_is_not_there_yet_says_so() -> None:
-    with pytest.raises(ConfigError, match=r"providers\.mine: this version .* kind command yet") as caught:
-        opened(Provider(kind=ProviderKind.COMMAND, command=("agent",)))
-    assert caught.value.remedy == "use one of anthropic, offline, openai, openai-chat"
+async def test_a_program_is_a_client_like_any_other(tmp_path: Path) -> None:
+    async def note(_mechanism: Mechanism) -> None:
+        pass
+
+    programs = Programs(Place(tmp_path, tmp_path, {}), Confiner(Tools(), note=note))
+    client = opened(Provider(kind=ProviderKind.COMMAND, command=("agent",)), programs=programs)
+    assert client is not None
+    await client.aclose()
+
+
+@pytest.mark.parametrize(("program", "takes_schema"), [("codex", True), ("claude", False), ("mine", False)])
+def test_only_a_program_that_takes_a_schema_is_given_one(program: str, *, takes_schema: bool) -> None:
+    codec = codec_for(Provider(kind=ProviderKind.COMMAND, command=(program,)))
+    assert (Structure.JSON_SCHEMA in codec.ladder) == takes_schema
 
 
 @pytest.mark.parametrize("base_url", ["ftp://h/v1", "http://", "h/v1", "http://u:p@h/v1", "http://[::1/v1"])

@@ -33,11 +33,11 @@ class Recorded:
 
     @property
     def is_responses(self) -> bool:
-        return self.path.endswith("/responses")
+        return self.path.partition("?")[0].endswith("/responses")
 
     @property
     def is_messages(self) -> bool:
-        return self.path.endswith("/messages")
+        return self.path.partition("?")[0].endswith("/messages")
 
     @property
     def wants_stream(self) -> bool:

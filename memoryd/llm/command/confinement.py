@@ -15,11 +15,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from memoryd import logs
 from memoryd.llm.command import landlock
 from memoryd.llm.command.process import Launch, run
-
-log = logs.get()
 
 PROBE_SECONDS: Final = 10.0
 PROBE: Final = (
@@ -91,10 +88,6 @@ class Confiner:
             if self._found is None:
                 self._found = await self._find(scratch, hidden)
                 await self._note(self._found)
-                if self._found is Mechanism.NONE:
-                    log.warning("command.unconfined")
-                else:
-                    log.info("command.confined", mechanism=self._found.value)
             return self._found
 
     def confined(self, mechanism: Mechanism, launch: Launch, bounds: Bounds) -> Launch:
@@ -160,6 +153,7 @@ def _systemd(launch: Launch, bounds: Bounds, tools: Tools, unit: str) -> tuple[s
         f"TasksMax={TASKS_MAX}",
         "PrivateUsers=yes",
         "ProtectSystem=strict",
+        "ProtectHome=read-only",  # /home, /root and /run/user are left out of the line above
         f"TemporaryFileSystem={_quoted(bounds.hidden)}:ro",
         f"BindPaths={writable}",
         f"ReadWritePaths={writable}",

@@ -54,10 +54,8 @@ NETWORK: Final = re.compile(
 )
 UNKNOWN_OPTION: Final = re.compile(r"unknown (?:option|argument)|unexpected argument|unrecognized (?:option|argument)")
 
-AGAIN: Final = re.compile(
-    r"\b(?:in|after)(?: about)? ((?:\d{1,6} ?(?:days?|hours?|minutes?|min|seconds?|sec|[dhms])\b?[ ,and]{0,5}){1,4})"
-)
-PART: Final = re.compile(r"(\d{1,6}) ?([dhms])")
+AGAIN: Final = re.compile(r"\b(?:in|after)(?: about)? ((?:\d{1,6} ?[a-z]{1,7}[ ,]{0,2}(?:and )?){1,4})")
+PART: Final = re.compile(r"(\d{1,6}) ?(d|h|m(?!o)|s)")
 EPOCH: Final = re.compile(r"limit[^|]{0,40}\|(\d{10})\b")
 SECONDS_OF: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 

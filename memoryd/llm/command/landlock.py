@@ -16,7 +16,7 @@ REMOVE_AND_MAKE: Final = sum(1 << bit for bit in range(4, 13))
 REFER: Final = 1 << 13  # from version 2
 TRUNCATE: Final = 1 << 14  # from version 3
 SCOPE_SIGNAL: Final = 1 << 1  # from version 6
-DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm")  # noqa: S108
+DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm")  # noqa: S108 - devices, no files
 
 
 class _Ruleset(ctypes.Structure):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final, TypeAlias
 
-from memoryd.llm.command.confinement import Mechanism
 from memoryd.llm.command.said import ReadOutput, read_claude, read_codex, read_gemini, read_opencode, read_plain
 
 OWN_DEFAULT: Final = "default"
@@ -68,20 +67,26 @@ def _no_settings(_environ: Mapping[str, str]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program. `answering` and `working` are the options for a question, and for work in a folder."""
+    """One program. `answering` and `working` are the options for a question, and for work in a folder; `confined` go
+    before those of `working` where we confine it.
+
+    `variables` pass from memoryd's environment. `keys` are those in which it takes a key that is paid by use: they
+    never pass by themselves, or a key that lies in the environment for others would silently replace the subscription;
+    a key that the settings name goes into the one of that name, else into the first.
+    """
 
     agent: str = ""
     always: tuple[Option, ...] = ()
     answering: tuple[Option, ...] = ()
     working: tuple[Option, ...] = ()
-    under: Mapping[Mechanism, tuple[Option, ...]] = field(default_factory=dict)
+    confined: tuple[Option, ...] = ()
     model: OptionsFor = lambda _name: ()
     effort: OptionsFor = lambda _word: ()
     schema: OptionsFor | None = None
     home: AgentHome | None = None
     private: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
-    key_variable: str = ""
+    keys: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
     settings: Callable[[Mapping[str, str]], Mapping[str, str]] = _no_settings
     login: str = ""
@@ -105,13 +110,13 @@ CODEX: Final = Program(
     ),
     answering=(("--sandbox", "read-only"),),
     working=(("--sandbox", "workspace-write"),),
-    under={Mechanism.LANDLOCK: (("-c", "features.use_legacy_landlock=true"),)},  # bubblewrap cannot start in it
+    # Its own sandbox is made of bubblewrap, which starts neither inside Landlock nor inside ours: ours is the only one.
+    confined=(("--sandbox", "danger-full-access"),),
     model=lambda name: (("--model", name),),
     effort=lambda word: (("-c", f"model_reasoning_effort={json.dumps(word)}"),),
     schema=lambda path: (("--output-schema", path),),
     home=AgentHome("CODEX_HOME", ".codex", "", ("auth.json",), is_optional=True),
-    variables=("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
-    key_variable="CODEX_API_KEY",
+    keys=("CODEX_API_KEY", "OPENAI_API_KEY"),
     login="codex login",
     read=read_codex,
 )
@@ -122,7 +127,7 @@ CLAUDE: Final = Program(
         ("--output-format", "json"),
         ("--no-session-persistence",),
         ("--safe-mode",),
-        ("--setting-sources", ""),
+        ("--setting-sources=",),
         ("--strict-mcp-config",),
         ("--disable-slash-commands",),
     ),
@@ -131,13 +136,8 @@ CLAUDE: Final = Program(
     model=lambda name: (("--model", name),),
     effort=lambda word: (("--effort", word),),
     home=AgentHome("CLAUDE_CONFIG_DIR", ".claude", "", (".credentials.json",), is_optional=True),
-    variables=(
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
-        "ANTHROPIC_BASE_URL",
-        "CLAUDE_CODE_OAUTH_TOKEN",
-    ),
-    key_variable="ANTHROPIC_API_KEY",
+    variables=("ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"),
+    keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     fixed={"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
     login="claude, then /login (or claude setup-token, and its token in CLAUDE_CODE_OAUTH_TOKEN)",
     read=read_claude,
@@ -151,8 +151,6 @@ GEMINI: Final = Program(
         "GEMINI_CLI_HOME", "", ".gemini", ("oauth_creds.json", "google_accounts.json", "gemini-credentials.json")
     ),
     variables=(
-        "GEMINI_API_KEY",
-        "GOOGLE_API_KEY",
         "GOOGLE_APPLICATION_CREDENTIALS",
         "GOOGLE_CLOUD_LOCATION",
         "GOOGLE_CLOUD_PROJECT",
@@ -160,7 +158,7 @@ GEMINI: Final = Program(
         "GOOGLE_GENAI_USE_GCA",
         "GOOGLE_GENAI_USE_VERTEXAI",
     ),
-    key_variable="GEMINI_API_KEY",
+    keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     settings=_gemini_settings,
     login="gemini, and choose how to sign in",
     read=read_gemini,
@@ -171,8 +169,8 @@ OPENCODE: Final = Program(
     model=lambda name: (("--model", name),),
     home=AgentHome("XDG_DATA_HOME", ".local/share", "opencode", ("auth.json",)),
     private=("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"),
-    variables=("OPENCODE_API_KEY", "OPENCODE_CONFIG"),
-    key_variable="OPENCODE_API_KEY",
+    variables=("OPENCODE_CONFIG",),
+    keys=("OPENCODE_API_KEY",),
     fixed={"OPENCODE_CONFIG_CONTENT": _opencode_config(), "OPENCODE_DISABLE_AUTOUPDATE": "1"},
     login="opencode auth login",
     read=read_opencode,
@@ -187,10 +185,10 @@ def program_of(command: Sequence[str]) -> Program:
 
 
 def completed(command: Sequence[str], options: Sequence[Option]) -> tuple[str, ...]:
-    """Return the command with the options that it has not set itself."""
+    """Return the command with the options that it has not set itself; of two alike the first is taken."""
     words = list(command)
     for option in options:
-        if not _is_set(command, option):
+        if not _is_set(words, option):
             words += option
     return tuple(words)
 

@@ -16,7 +16,7 @@ from memoryd.llm.command.codec import KEY
 from memoryd.llm.command.confinement import Bounds, Confiner, Mechanism
 from memoryd.llm.command.failures import Run, failure
 from memoryd.llm.command.process import Launch, run
-from memoryd.llm.command.programs import MODEL, OWN_DEFAULT, Option, Program, completed, program_of
+from memoryd.llm.command.programs import MODEL, OWN_DEFAULT, Option, completed, program_of
 from memoryd.llm.command.surroundings import Surroundings, surroundings
 from memoryd.llm.endpoint import Endpoint
 from memoryd.llm.fields import object_at, text_at
@@ -56,7 +56,8 @@ class CommandShell:
         self._place = place
         self._confiner = confiner
         self._clock = clock
-        self._key_variable = self._program.key_variable or key_variable
+        keys = self._program.keys
+        self._key_variable = keys[0] if keys and key_variable not in keys else key_variable
 
     async def aclose(self) -> None:
         """Nothing is held open between two runs."""
@@ -116,9 +117,9 @@ class CommandShell:
 
     def _options(self, asked: JsonObject, folder: Path, mechanism: Mechanism) -> list[Option]:
         """Return the options of this run, of which the command keeps those that it has set itself."""
-        program: Program = self._program
-        options = [*program.always, *(program.working if asked.get("folder") else program.answering)]
-        options += program.under.get(mechanism, ())
+        program = self._program
+        confined = program.confined if mechanism is not Mechanism.NONE else ()
+        options = [*program.always, *((*confined, *program.working) if asked.get("folder") else program.answering)]
         model, effort = text_at(asked, "model"), text_at(asked, "effort")
         if model != OWN_DEFAULT:
             options += program.model(model)

@@ -75,7 +75,7 @@ def _furnished(
         return variables, ()
     theirs = Path(environ.get(home.variable) or user_home(environ) / home.usual) / home.below
     found = [theirs / name for name in home.logins if (theirs / name).is_file()]
-    if home.is_optional and not found and not any(name in passed for name in program.variables):
+    if home.is_optional and not found and not any(name in passed for name in (*program.variables, *program.keys)):
         own_home = {home.variable: environ[home.variable]} if environ.get(home.variable) else {}
         return variables | own_home, ()
     own = _made(run / "agent") / home.below
