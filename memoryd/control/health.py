@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Final
 
 from memoryd.clock import Clock, rfc3339
+from memoryd.config import Settings
 from memoryd.daemon import control_socket
 from memoryd.daemon.programs import is_unconfined
-from memoryd.errors import StorageError
-from memoryd.ledger import mounts, opening, rebuilding
+from memoryd.daemon.spending import caps_per_day
+from memoryd.errors import BudgetSpent, StorageError
+from memoryd.ledger import facts, mounts, opening, rebuilding, spend
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.translate import DAMAGED_REMEDY
+from memoryd.llm.gate_state import paused_until
 from memoryd.pipeline.plausibility import Doubt, Standing, clock_standing
 from memoryd.workspace.layout import Home
 
@@ -100,6 +103,28 @@ async def of_programs(ledger: Ledger) -> list[Finding]:
             "install bubblewrap, or run memoryd as a service of your systemd; it is looked for at the next start",
         )
     ]
+
+
+async def of_limits(ledger: Ledger, settings: Settings, now: float) -> list[Finding]:
+    """Tell which caps of the day are reached, and which providers want to be left alone."""
+    found = []
+    try:
+        await ledger.read(spend.check_day, now=now, caps=caps_per_day(settings.limits))
+    except BudgetSpent as error:
+        found.append(Finding("budget_spent", "warning", error.message, error.remedy))
+    for name in settings.providers:
+        kept = await ledger.read(facts.get, name, "", facts.Fact.GATE)
+        until = paused_until(kept or "", now)
+        if until is not None:
+            found.append(
+                Finding(
+                    "provider_paused",
+                    "warning",
+                    f"the provider {name} is left alone until {rfc3339(until)}: its limits say so",
+                    "it is asked again by itself; a new key file ends the pause",
+                )
+            )
+    return found
 
 
 async def of_storage(home: Home, *, asks_daemon: bool, answer_seconds: float = ANSWER_SECONDS) -> list[Finding]:

@@ -25,6 +25,8 @@ COMMANDS: Final[dict[str, str]] = {
     "run": "run the daemon in the foreground",
     "sync": "make one full pass: discover, extract what is due, consolidate if dirty",
     "status": "say what it is doing, what waits and until when, spend and health",
+    "usage": "say what models were asked for, by day, job or model, and what it took",
+    "doctor": "test configuration, provider and ground, each with its remedy",
     "explain": "say of one session whether it is eligible, and what was taken from it",
     "jobs": "list jobs, show the history of one, try one again",
     "sessions": "list sessions, and say which are remembered",

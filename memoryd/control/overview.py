@@ -12,6 +12,7 @@ from memoryd.clock import Clock
 from memoryd.config import OFFLINE, ProviderKind, Settings
 from memoryd.control import health
 from memoryd.control.health import Finding
+from memoryd.control.wording import reason_of_run
 from memoryd.daemon import lock
 from memoryd.daemon.house import DAEMON, configured_agents
 from memoryd.errors import LedgerBusy, LedgerCorrupt
@@ -60,6 +61,19 @@ async def status(settings: Settings, environ: Mapping[str, str], clock: Clock) -
     return report
 
 
+async def why_running(settings: Settings, clock: Clock) -> dict[str, str]:
+    """Say of each job that runs what asked for it: `kind key` to a reason in words."""
+    home = Home(settings.home)
+    if not home.ledger_file.exists():
+        return {}
+    try:
+        async with await Ledger.open(home.ledger_file, clock=clock, read_only=True) as ledger:
+            running = await ledger.read(jobs.running)
+    except (LedgerCorrupt, LedgerBusy):
+        return {}
+    return {f"{row.kind} {row.job_key}": reason_of_run(row.kind, row.enqueue_reason) for row in running}
+
+
 async def _from_file(home: Home, settings: Settings, clock: Clock, report: dict[str, object]) -> list[Finding]:
     async with await Ledger.open(home.ledger_file, clock=clock, read_only=True) as ledger:
         of_programs = await health.of_programs(ledger) if _runs_programs(settings) else []
@@ -85,7 +99,7 @@ async def _from_ledger(ledger: Ledger, settings: Settings, now: float, report: d
     report["today"] = _today(settings, await ledger.read(spend.today, now=now))
     report["excluded"] = dict(await _excluded(ledger, settings, now))
     dead = await ledger.read(jobs.list_jobs, status=Status.ERROR)
-    findings = [*_dead(dead), *_waits(waiting)]
+    findings = [*_dead(dead), *_waits(waiting), *await health.of_limits(ledger, settings, now)]
     if await ledger.read(publications.pending) is not None:
         findings.append(
             Finding(

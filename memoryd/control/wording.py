@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from memoryd.ledger.states import JobKind
 from memoryd.pipeline.eligibility import MEANING
 
 MEANING_OF_WAIT: Mapping[str, str] = {
@@ -72,6 +73,22 @@ BY_HAND: Mapping[str, str] = {
     "disabled": "you said that it not be remembered",
     "no-recall": "you said that it be remembered but not recalled",
 }
+
+
+REASONS_OF_RUN: Mapping[str, str] = {
+    "session": "what a session taught is new or has changed",
+    "folder": "the memory folder was edited, or a note was added",
+    "memory_mode": "whether a session is remembered has changed",
+    "exclusion": "a session is left out now, or no longer",
+    "rules": "what counts as a secret has changed",
+}
+
+
+def reason_of_run(kind: str, asked_by: str | None) -> str:
+    """Say why a job runs now, from what enqueued it last."""
+    if kind == JobKind.STAGE1:
+        return "the session holds something that was not extracted yet"
+    return REASONS_OF_RUN.get(asked_by or "", f"asked for by {asked_by or 'somebody'}")
 
 
 def rule(verdict: str | None) -> str:

@@ -30,7 +30,7 @@ class ProvidersWatch:
         self._known_network = network
         let_loose = 0
         for gate in self._gates:
-            changed = gate.rearm()
+            changed = await gate.rearm()
             if moved:
                 gate.network_changed()
             if first or changed or moved:

@@ -15,6 +15,7 @@ from memoryd.daemon import control_socket
 from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.notify import notify
 from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
+from memoryd.daemon.probing import probe
 from memoryd.daemon.storage import Storage
 from memoryd.daemon.ticker import JUMP_SECONDS, ClockWatch, Ticker
 from memoryd.daemon.upkeep import judge_clock, look_after
@@ -291,6 +292,9 @@ class Supervisor:
                 return as_json(report)
             case "health":
                 return {"paused": self._storage.reason, "since": self._storage.since}
+            case "probe":
+                model = context.extract if request.get("stage") == "extract" else context.consolidate
+                return (await probe(model, str(request.get("stage")))).as_json()
             case "retry":
                 revived = await context.ledger.write(
                     jobs.retry,

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from memoryd.ledger import outputs, sessions
+from memoryd.ledger import outputs, policy, sessions
 from memoryd.ledger.enqueueing import enqueue_consolidation, enqueue_stage1, request_cancel
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.sessions import SessionRow, Sighting, UserMode
@@ -150,6 +150,7 @@ def enqueue_due(conn: sqlite3.Connection, due: Sequence[SessionRow], *, now: flo
             record_bytes=row.record_bytes,
             now=now,
             max_attempts=max_attempts,
+            ready_at=policy.newest_first(now, row.updated_at),
         )
         for row in due
     )

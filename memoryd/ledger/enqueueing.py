@@ -17,13 +17,21 @@ CLOCK_SLACK = 600
 
 
 def enqueue_stage1(
-    conn: sqlite3.Connection, *, thread_id: str, updated_at: int, record_bytes: int, now: float, max_attempts: int
+    conn: sqlite3.Connection,
+    *,
+    thread_id: str,
+    updated_at: int,
+    record_bytes: int,
+    now: float,
+    max_attempts: int,
+    ready_at: int | None = None,
 ) -> bool:
     """Ask for the extraction of a session whose records end at `updated_at` and are `record_bytes` long.
 
     The same pair again changes nothing: no retry is passed, no attempt given back. Any other pair, also an older one,
-    raises the watermark to max(updated_at, old + 1), fills the attempts up and passes a wait. The answer tells whether
-    something changed. Raises StorageError when the ledger knows no such session.
+    raises the watermark to max(updated_at, old + 1), fills the attempts up and passes a wait. `ready_at` gives the job
+    its place among those that are ready (None: the last). The answer tells whether something changed. Raises
+    StorageError when the ledger knows no such session.
     """
     pair = sessions.Covered(updated_at, record_bytes)
     session = sessions.get_exact(conn, thread_id)
@@ -39,7 +47,7 @@ def enqueue_stage1(
         "job_key": thread_id,
         "watermark": watermark,
         "max_attempts": max(max_attempts, 1),
-        "ready_at": policy.at_once(now),
+        "ready_at": policy.at_once(now) if ready_at is None else ready_at,
         "retry_at": None,
         "reason": None,
         "enqueued_at": int(now),

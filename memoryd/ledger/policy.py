@@ -9,6 +9,9 @@ from memoryd.ledger.states import WaitReason
 PATIENT_CRASHES = 2
 """So many crashes at one watermark are retried at once; from the next one on, tries are retry_cap apart."""
 
+LONGEST_QUEUE_SECONDS = 365 * 86_400
+"""Sessions older than this are taken in no particular order."""
+
 DEBOUNCE_LIMIT = 5
 """A stream of enqueues postpones a consolidation by at most this many debounces."""
 
@@ -42,6 +45,15 @@ def retry_delay(attempt: int, base: float, cap: float, rng: random.Random) -> fl
 def later(instant: float) -> int:
     """Round an instant that must not come early up to whole seconds."""
     return math.ceil(instant)
+
+
+def newest_first(now: float, updated_at: int) -> int:
+    """Say since when a session found now counts as ready: the newer its last record, the earlier, so the sooner taken.
+
+    History of thousands of sessions, which the caps may spread over days, then keeps no fresh session waiting.
+    """
+    age = min(max(0, at_once(now) - updated_at), LONGEST_QUEUE_SECONDS)
+    return at_once(now) - LONGEST_QUEUE_SECONDS + age
 
 
 def at_once(now: float) -> int:

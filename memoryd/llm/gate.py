@@ -4,6 +4,7 @@ What was found out outlives the process: a restart neither forgets a pause of ho
 forgotten when the address, the source of the key or the key's file changes: then another answer may be expected.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,7 @@ class Gate:
         self._recorded = recorded
         self._stamp = stamp
         self._stamped: str | None = None
+        self._recalling = asyncio.Lock()
         self._breakers: dict[str, Breaker] = {}
         self._refusals = 0
         self._paused_until = 0.0
@@ -64,12 +66,12 @@ class Gate:
 
     async def admit(self, model: str) -> None:
         """Pass with a request, or raise what `enter` raises; what another process knew counts too."""
-        await self._recall()
+        await self._look()
         self.enter(model)
 
     async def check(self, model: str) -> None:
         """Raise what `admit` would raise now, without taking the probe of an open breaker."""
-        await self._recall()
+        await self._look()
         error = self._refusal(model)
         if error is not None:
             raise error
@@ -120,24 +122,28 @@ class Gate:
             if isinstance(breaker.failure, Unreachable):
                 self._breakers[model] = replace(breaker, next_probe_at=self._clock.monotonic())
 
-    def rearm(self) -> bool:
-        """Forget everything if what it depended on has changed; the answer tells whether it has."""
-        stamp = self._stamp()
-        changed = self._stamped is not None and self._stamped != stamp
-        if changed:
-            self._take(GateState())
-        self._stamped = stamp
-        return changed
+    async def rearm(self) -> bool:
+        """Forget everything if what it depended on has changed, since an earlier process too; tell whether it has."""
+        async with self._recalling:
+            stamp = self._stamp()
+            changed = self._stamped != stamp
+            if self._stamped is None:
+                changed = await self._recall(stamp)
+            elif changed:
+                self._take(GateState())
+            self._stamped = stamp
+            return changed
 
-    async def _recall(self) -> None:
-        first = self._stamped is None
-        self.rearm()
-        if first and self._memory is not None:
-            text = await self._memory.load(self.provider)
-            state = read_state(text, self._clock, longest_pause=PAUSE_CAP_SECONDS) if text else GateState()
-            if state.stamp == self._stamped:
-                self._take(state)
-            self._kept = text or written_state(self._state(), self._clock)
+    async def _recall(self, stamp: str) -> bool:
+        text = await self._memory.load(self.provider) if self._memory is not None else None
+        state = read_state(text, self._clock, longest_pause=PAUSE_CAP_SECONDS) if text else GateState(stamp)
+        if state.stamp == stamp:
+            self._take(state)
+        self._kept = text or written_state(GateState(stamp), self._clock)
+        return state.stamp != stamp
+
+    async def _look(self) -> None:
+        await self.rearm()
         if self._recorded is not None:
             self._agents = await self._recorded()
 

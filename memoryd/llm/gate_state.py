@@ -83,6 +83,15 @@ def read_state(text: str, clock: Clock, *, longest_pause: float) -> GateState:
     )
 
 
+def paused_until(text: str, now: float) -> float | None:
+    """Return until when (epoch seconds) the written state says to leave the provider alone, None when it does not."""
+    body = _object(text)
+    snapshot = read_snapshot(object_at(body, "snapshot"))
+    ends = [window.resets_at for window in snapshot.windows if window.resets_at] if snapshot else []
+    later = [until for until in (_number_at(body, "paused_until"), *ends) if until is not None and until > now]
+    return max(later, default=None)
+
+
 def snapshot_json(snapshot: LimitSnapshot) -> JsonObject:
     """Return a snapshot as a JSON object."""
     windows = [

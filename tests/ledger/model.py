@@ -305,7 +305,8 @@ class Model:
         watermark = session.seen.updated_at
         if job is not None:
             watermark = max(watermark, job.input_watermark + 1)
-        self._enqueue(job, (JobKind.STAGE1, thread), watermark, now, policy.Wait(math.floor(now)), None)
+        place = policy.Wait(policy.newest_first(now, session.seen.updated_at))
+        self._enqueue(job, (JobKind.STAGE1, thread), watermark, now, place, None)
 
     def enqueue_global(self, *, now: float, watermark: int | None = None) -> None:
         key = (JobKind.CONSOLIDATE, GLOBAL_KEY)

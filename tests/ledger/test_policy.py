@@ -12,6 +12,7 @@ from memoryd.ledger.policy import (
     after_crash,
     consolidation_wait,
     lease_is_live,
+    newest_first,
     retry_delay,
 )
 
@@ -96,3 +97,18 @@ def test_without_waits_consolidation_may_start_at_once() -> None:
     timing = ConsolidateTiming(debounce=0, min_interval=0)
 
     assert consolidation_wait(now=10.7, timing=timing, first_enqueued_at=10, last_success_at=10) == Wait(10)
+
+
+@given(now=st.floats(1e9, 2e9), ages=st.lists(st.integers(-100, 300 * 86_400), min_size=2, max_size=5, unique=True))
+def test_ready_sessions_are_taken_newest_first(now: float, ages: list[int]) -> None:
+    ages = sorted(age for age in ages if age >= 0)
+    places = [newest_first(now, int(now) - age) for age in ages]
+
+    assert places == sorted(places)
+    assert all(place <= now for place in places)
+
+
+def test_a_fresh_session_goes_before_history_that_has_waited_for_a_day() -> None:
+    history = newest_first(1e9, int(1e9) - 9 * 86_400)
+
+    assert newest_first(1e9 + 86_400, int(1e9) + 80_000) < history

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoryd import config
-from memoryd.config import AGENT_HOMES, Settings
+from memoryd.config import AGENT_HOMES, Provider, ProviderKind, Settings
 from memoryd.control.console import plural
+from memoryd.control.history import bound, history_in_folders, sentence
 from memoryd.errors import ConfigError, UsageError
+from memoryd.pipeline.context import Agent
+from memoryd.pipeline.extract import BYTES_PER_TOKEN
 from memoryd.sources.readers import READERS
 from memoryd.workspace.layout import Home, prepare
 
@@ -64,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
     if not agents:
         print(f"found no agent: looked for {', '.join(READERS)}; memoryd will watch for Codex", file=sys.stderr)
     provider = _choose_provider(args, environ)
+    if provider != "offline":
+        _say_history(settings, agents)
     history = args.backfill or _ask_history(args, provider)
     prepare(home)
     text = render(args, provider, [agent.name for agent in agents] or ["codex"], history)
@@ -138,6 +143,19 @@ def _ask_history(args: argparse.Namespace, provider: str) -> str:
         return "ask"
     answer = _ask_one_of("Send sessions recorded before now", ("no", "recent", "all"), "no")
     return "ask" if answer == "no" else answer
+
+
+def _say_history(settings: Settings, found: Sequence[FoundAgent]) -> None:
+    """Say what sending the sessions that lie here would take, before anybody is asked for it."""
+    homes: dict[str, list[Path]] = {}
+    for agent in found:
+        homes.setdefault(agent.name, []).append(agent.home)
+    there = history_in_folders(settings, {name: Agent(READERS[name], tuple(each)) for name, each in homes.items()})
+    provider = Provider(kind=ProviderKind.OFFLINE)
+    for backfill, sizes in there.items():
+        print(f"history, {backfill}: {sentence(bound(settings, provider, provider, sizes, BYTES_PER_TOKEN))}")
+    limits = settings.limits
+    print(f"limits: {limits.requests_per_day:,} requests and {limits.tokens_per_day:,} tokens a day; see [limits]")
 
 
 def _may_ask(args: argparse.Namespace) -> bool:

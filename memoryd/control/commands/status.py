@@ -9,6 +9,7 @@ from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.control import overview
 from memoryd.control.console import moment, print_json
+from memoryd.control.wording import MEANING_OF_WAIT
 from memoryd.pipeline.eligibility import MEANING
 
 
@@ -25,17 +26,21 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report)
     else:
-        print("\n".join(lines(report)))
+        print("\n".join(lines(report, asyncio.run(overview.why_running(settings, SystemClock())))))
     return 1 if report["health"] else 0
 
 
-def lines(report: Mapping[str, Any]) -> list[str]:
-    """Tell the status to a person."""
+def lines(report: Mapping[str, Any], why: Mapping[str, str] | None = None) -> list[str]:
+    """Tell the status to a person; `why` says of jobs that run, by `kind key`, what asked for them."""
     running = f"running (pid {report['pid']}, since {moment(report['since'])})" if report["running"] else "not running"
     told = [f"memoryd {report['version']}: {running}"]
-    told += [f"  doing    {job['kind']} {job['key']} since {moment(job['since'])}" for job in report["doing"]]
+    reasons = why or {}
+    for job in report["doing"]:
+        name = f"{job['kind']} {job['key']}"
+        reason = f": {reasons[name]}" if name in reasons else ""
+        told.append(f"  doing    {name} since {moment(job['since'])}{reason}")
     told += [
-        f"  waiting  {job['kind']} {job['key']} until {moment(job['until'])}: {job['reason']}"
+        f"  waiting  {job['kind']} {job['key']} until {moment(job['until'])}: {_wait(job['reason'])}"
         for job in report["waiting"][:10]
     ]
     if len(report["waiting"]) > 10:
@@ -48,7 +53,7 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     today, caps = report["today"], report["today"]["caps"]
     told.append(
         f"  today: {today['requests']} of {caps['requests_per_day']} requests, "
-        f"{today['tokens']} of {caps['tokens_per_day']} tokens, {today['cost']:.2f} USD"
+        f"{today['tokens']} of {caps['tokens_per_day']} tokens, {today['cost']:.2f} {_cost_cap(caps['cost_per_day'])}"
     )
     told += [
         f"  left out: {number} {reason} ({MEANING.get(reason, reason)})"
@@ -58,6 +63,14 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     told.append(f"  on disk: ledger {_kib(disk['ledger'])}, memories {_kib(disk['memories'])}")
     told += [f"  {item['severity']}: {item['message']}; {item['remedy']}" for item in report["health"]]
     return told
+
+
+def _wait(reason: str) -> str:
+    return f"{reason} ({MEANING_OF_WAIT[reason]})" if reason in MEANING_OF_WAIT else reason
+
+
+def _cost_cap(dollars: float) -> str:
+    return f"of {dollars:.2f} USD" if dollars else "USD"
 
 
 def _kib(size: int) -> str:

@@ -10,6 +10,7 @@ from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.console import moment, plural, print_json, progress_reporter, start_logging
+from memoryd.control.history import Bound, sentence, waiting_history
 from memoryd.control.wording import MEANING_OF_WAIT
 from memoryd.daemon import control_socket, house
 from memoryd.daemon.house import daemon_holds, open_house
@@ -43,9 +44,11 @@ def run(args: argparse.Namespace) -> int:
     house.check_settings(settings, config.environ())
     start_logging(settings, beside_bars=True)
     result = _passed(settings, args)
-    if not args.json and args.backfill is None and _agrees_to_history(result):
-        args.backfill = "recent"
-        result = _passed(settings, args)
+    if not args.json and args.backfill is None and _waiting_for_consent(result):
+        bounds = asyncio.run(waiting_history(settings))
+        args.backfill = _consent(_waiting_for_consent(result), bounds)
+        if args.backfill:
+            result = _passed(settings, args)
     if args.json:
         print_json(result)
     else:
@@ -61,17 +64,22 @@ def _passed(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
             raise KeyboardInterrupt from None
 
 
-def _agrees_to_history(result: Mapping[str, object]) -> bool:
-    """Ask a person on a terminal, and nobody else, whether sessions from before the first start may be sent."""
+def _waiting_for_consent(result: Mapping[str, object]) -> int:
     waiting = result.get("waiting")
-    count = waiting.get("consent", 0) if isinstance(waiting, dict) else 0
-    if not count or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    print(
-        f"{plural(count, 'session')} from before memoryd's first start may be sent to the provider, one request each."
-    )
-    print("Send them? [y/N]: ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    return int(waiting.get("consent", 0)) if isinstance(waiting, dict) else 0
+
+
+def _consent(count: int, bounds: Mapping[str, Bound]) -> str | None:
+    """Say what sending history would take, and ask a person on a terminal, and nobody else, whether it may be sent."""
+    print(f"{plural(count, 'session')} from before memoryd's first start may be sent to the provider.")
+    for backfill, found in bounds.items():
+        print(f"  {backfill}: {sentence(found)}")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print("Nothing of it is sent before you consent: `memoryd sync --backfill recent`, or all.")
+        return None
+    print("Send them? recent, all or no [no]: ", end="", flush=True)
+    answer = sys.stdin.readline().strip().lower()
+    return {"recent": "recent", "y": "recent", "yes": "recent", "all": "all"}.get(answer)
 
 
 def summary_lines(result: Mapping[str, object]) -> list[str]:

@@ -1,0 +1,171 @@
+"""The checks of `doctor`: a table of small functions, each of which looks at one thing and returns what it found.
+
+A check never repairs and never shows a key. What `status` knows of the ground (ledger, disk, clock, git, folders) is
+taken from there; what is here is asked for only when a person wants to know.
+"""
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from memoryd.clock import Clock
+from memoryd.config import NamedProvider, ProviderKind, Settings, resolve_api_key
+from memoryd.control import overview
+from memoryd.daemon.probing import Probe
+from memoryd.errors import ConfigError
+from memoryd.llm.question import Usage
+from memoryd.llm.spend import cost_of
+
+SAFE_SQLITE: Final = (3, 51, 3)
+"""Earlier ones may damage a WAL when two connections checkpoint; memoryd writes through one, so it is only named."""
+STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
+LADDER: Final = {
+    "json_schema": "enforces a JSON schema",
+    "json_object_schema": "enforces JSON, and is told the schema in words",
+    "json_object": "enforces JSON, and is told the schema in words",
+    "prompt": "is asked for JSON in words alone",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found: `severity` is ok, warning or error; `evidence` what was seen; `remedy` what to do."""
+
+    id: str
+    severity: str
+    evidence: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """What checks look at. `ask` sends the smallest real request of a stage; None: nothing may be sent."""
+
+    settings: Settings
+    environ: Mapping[str, str]
+    clock: Clock
+    ask: Callable[[Literal["extract", "consolidate"]], Awaitable[Probe]] | None
+
+
+Check = Callable[[Patient], Awaitable[list[Checked]]]
+
+
+async def examine(patient: Patient) -> list[Checked]:
+    """Make every check, in the order of the table."""
+    return [found for check in CHECKS for found in await check(patient)]
+
+
+async def check_ground(patient: Patient) -> list[Checked]:
+    """Take over what `status` finds wrong: configuration, folders, git, ledger, disk, clock, jobs."""
+    report = await overview.status(patient.settings, patient.environ, patient.clock)
+    health = report["health"]
+    assert isinstance(health, list)
+    found = [Checked(item["id"], item["severity"], item["message"], item["remedy"]) for item in health]
+    return found or [
+        Checked("ground", "ok", "configuration, folders, git, ledger, disk and clock are as they should be")
+    ]
+
+
+async def check_sqlite(_patient: Patient) -> list[Checked]:
+    """Name the version of SQLite."""
+    version = f"SQLite {sqlite3.sqlite_version}"
+    if sqlite3.sqlite_version_info < SAFE_SQLITE:
+        return [Checked("sqlite", "ok", f"{version}: write to the ledger through memoryd only, never beside it")]
+    return [Checked("sqlite", "ok", version)]
+
+
+async def check_caps(patient: Patient) -> list[Checked]:
+    """Say which caps can never let a request pass, or never bind."""
+    settings, found = patient.settings, []
+    limits = settings.limits
+    for stage in STAGES:
+        named = _named(settings, stage)
+        caps = settings.extract if stage == "extract" else settings.consolidate
+        if caps.max_tokens > limits.tokens_per_day:
+            found.append(
+                Checked(
+                    f"caps_{stage}",
+                    "warning",
+                    f"one run may take {caps.max_tokens:,} tokens ({stage}.max_tokens), a day only"
+                    f" {limits.tokens_per_day:,} (limits.tokens_per_day): a long run is cut off by the day's cap",
+                    f"raise limits.tokens_per_day or lower {stage}.max_tokens",
+                )
+            )
+        if limits.cost_per_day and named and not _has_prices(named):
+            found.append(
+                Checked(
+                    f"prices_{stage}",
+                    "error",
+                    f"limits.cost_per_day is set, but {named.name} has no prices: every request counts as free",
+                    f"set providers.{named.name}.prices",
+                )
+            )
+    return found or [Checked("caps", "ok", "the caps of [limits] and of each run fit together")]
+
+
+async def check_keys(patient: Patient) -> list[Checked]:
+    """Say whether each provider's key is there and private, never what it is."""
+    found = []
+    for name, provider in patient.settings.providers.items():
+        try:
+            key = resolve_api_key(provider, patient.environ)
+        except ConfigError as error:
+            found.append(Checked(f"key_{name}", "error", f"providers.{name}: {error.message}", error.remedy))
+        else:
+            state = "its key is there" if key else "it needs no key"
+            found.append(Checked(f"key_{name}", "ok", f"providers.{name}: {state}"))
+    return found
+
+
+async def check_providers(patient: Patient) -> list[Checked]:
+    """Ask each provider that a stage uses for one word, once for each model."""
+    found: list[Checked] = []
+    asked: set[tuple[str, str]] = set()
+    for stage in STAGES:
+        try:
+            named = patient.settings.provider_for(stage)
+        except ConfigError as error:
+            found.append(Checked(f"provider_{stage}", "error", error.message, error.remedy))
+            continue
+        if (named.name, named.model) not in asked:
+            asked.add((named.name, named.model))
+            found.append(await _check_provider(patient, stage, named))
+    used = {name for name, _ in asked}
+    found += [
+        Checked(f"provider_{name}", "ok", f"providers.{name} is used by no stage, so it was not asked")
+        for name in patient.settings.providers
+        if name not in used
+    ]
+    return found
+
+
+CHECKS: Final[Sequence[Check]] = (check_ground, check_sqlite, check_caps, check_keys, check_providers)
+
+
+async def _check_provider(patient: Patient, stage: Literal["extract", "consolidate"], named: NamedProvider) -> Checked:
+    label = f"provider_{named.name}_{named.model}" if named.model else f"provider_{named.name}"
+    if named.provider.kind is ProviderKind.OFFLINE:
+        return Checked(label, "ok", "the offline writer asks nobody")
+    whom = f"{named.name}, model {named.model}"
+    if patient.ask is None:
+        return Checked(label, "ok", f"{whom}: not asked (--offline)")
+    probe = await patient.ask(stage)
+    if probe.problem:
+        return Checked(label, "error", f"{whom}: {probe.problem} [{probe.kind}]", probe.remedy)
+    cost = cost_of(Usage(probe.tokens_in, probe.tokens_out), named.provider.prices)
+    price = f"{cost:.6f} USD" if _has_prices(named) else "no prices are set"
+    tokens = f"{probe.tokens_in} tokens in, {probe.tokens_out} out ({price})"
+    manner = f"; it {LADDER[probe.structure]} ({probe.structure})" if probe.structure in LADDER else ""
+    return Checked(label, "ok", f"{whom}: it answers; {tokens}{manner}")
+
+
+def _named(settings: Settings, stage: Literal["extract", "consolidate"]) -> NamedProvider | None:
+    try:
+        return settings.provider_for(stage)
+    except ConfigError:
+        return None
+
+
+def _has_prices(named: NamedProvider) -> bool:
+    return named.provider.kind is ProviderKind.OFFLINE or any(named.provider.prices.model_dump().values())
