@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -23,10 +24,6 @@ def configure(place: Place, *manner: str, **changes: str) -> None:
     stages = '[extract]\nmodel = "default"\n'
     text = text.replace("[consolidate]", '[consolidate]\nmodel = "default"')
     place.write_config(f'{text}\n{stages}\n[providers.agent]\nkind = "command"\ncommand = {command}\ntimeout = "30s"\n')
-
-
-def requests(place: Place) -> list[tuple[object, ...]]:
-    return place.query("SELECT purpose, outcome FROM requests ORDER BY id")
 
 
 def test_a_program_extracts_and_consolidates_and_a_second_pass_runs_nothing(place: Place) -> None:
@@ -105,9 +102,12 @@ def test_a_program_ends_with_the_daemon_also_when_that_is_killed(place: Place) -
 def test_a_daemon_that_is_stopped_leaves_no_program(place: Place) -> None:
     mark = f"stop-{os.getpid()}"
     configure(place, "hang", mark, discover__scan_interval="1s", limits__backfill="all")
-    with place.daemon():
+    with place.start(*place.words("run", "--log-level", "debug")) as daemon:
         wait_until(lambda: bool(left_of(mark)), "the program runs")
-    assert left_of(mark) == []
+        daemon.send(signal.SIGTERM)
+        daemon.send(signal.SIGTERM)  # at once, without the time that running jobs are given
+        daemon.wait()
+        assert left_of(mark) == []
 
 
 def test_a_program_that_is_not_there_is_said_at_the_start(place: Place) -> None:
