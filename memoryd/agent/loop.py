@@ -29,6 +29,7 @@ MAX_OVERFLOWS = 2
 MAX_OUTPUT_TOKENS = 32_768
 """Of one reply, thoughts included: a handbook of 100 KB written in one call. Sent, so that a reservation bounds it."""
 LEAST_OUTPUT_TOKENS = 2_048
+LEAST_LIMIT_TOKENS = 16  # servers refuse smaller ones
 MAX_COMPLAINTS = 100
 COMPLAINT_CHARS = 500
 SHRINK_TO = 0.6  # of the limit: dropping in large steps lets the server's prompt cache hold in between
@@ -136,8 +137,16 @@ class _Run:
             instructions=self.brief.instructions,
             turns=self.conversation.turns,
             tools=tools.tool_specs(),
-            max_output_tokens=self.output_tokens,
+            max_output_tokens=min(self.output_tokens, self._tokens_left()),
         )
+
+    def _tokens_left(self) -> int:
+        """Return what of the run's tokens the next answer may have, so that it cannot pass their cap either."""
+        used = self.tally.usage.input + self.tally.usage.output
+        return max(LEAST_LIMIT_TOKENS, self.caps.max_tokens - used - self._next_tokens())
+
+    def _next_tokens(self) -> int:
+        return estimate_tokens(self.conversation.size, 4.0)
 
     def _make_room(self) -> None:
         limit = self.context_limit
@@ -164,7 +173,7 @@ class _Run:
         reason = self.tally.reason_to_stop(
             self.caps,
             elapsed_seconds=self.clock.monotonic() - self.started_at,
-            next_tokens=estimate_tokens(self.conversation.size, 4.0),
+            next_tokens=self._next_tokens(),
         )
         if reason is not None:
             refusals = ", ".join(f"{count} {kind}" for kind, count in sorted(self.tally.refusals.items()))

@@ -132,8 +132,9 @@ class ModelClient:
     async def ask(self, question: Question, purpose: Purpose) -> Answer:
         """Return the model's answer. Raises the ModelError family, and BudgetSpent when a cap would be passed.
 
-        A parameter that the server refuses by name (the structure of the answer, the reasoning effort) is given up and
-        the question sent again, each time as a request of its own; what worked is remembered for the model.
+        A parameter that the server refuses by name (the structure of the answer, the reasoning effort, the limit of the
+        answer) is given up and the question sent again, each time as a request of its own; what worked is remembered
+        for the model.
         """
         manner = await self._manner(question)
         bounded = replace(question, max_output_tokens=_least(question.max_output_tokens, self._most_output_tokens))

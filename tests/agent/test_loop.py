@@ -221,6 +221,17 @@ async def test_tokens_are_the_cap_before_the_request_that_would_pass_it(root: Pa
     assert len(model.questions) == 2
 
 
+async def test_an_answer_may_have_no_more_tokens_than_the_run_has_left(root: Path) -> None:
+    """I9: its limit is sent, so that the last answer cannot pass the cap either."""
+    spend = Usage(input=900, output=50)
+    model = ScriptedModel([lambda question: an_answer(write("MEMORY.md", f"{len(question.turns)}"), usage=spend)])
+    with pytest.raises(ResultRejected, match="max_tokens"):
+        await run(root, model, caps=AgentCaps(max_tokens=5_000))
+    limits = [question.max_output_tokens or 0 for question in model.questions]
+    assert limits == sorted(limits, reverse=True)
+    assert all(950 * number + limit < 5_000 for number, limit in enumerate(limits))
+
+
 async def test_a_cap_after_a_rejection_names_what_was_still_wrong(root: Path) -> None:
     model = ScriptedModel([an_answer(finish())])
     with pytest.raises(ResultRejected) as rejected:
