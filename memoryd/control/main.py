@@ -31,6 +31,12 @@ COMMANDS: Final[dict[str, str]] = {
     "jobs": "list jobs, show the history of one, try one again",
     "sessions": "list sessions, and say which are remembered",
     "why": "say of a statement of the memory since when it stands, and from which sessions it comes",
+    "history": "list what changed in the memory, by whom and at what cost; show one change",
+    "undo": "take the last changes of the memory back",
+    "review": "look at results that wait for your word, accept or reject them",
+    "note": "write down what the memory should say, for the next consolidation to take in",
+    "forget": "forget sessions and what only they support, or ask by a note that a text be forgotten",
+    "reset": "forget everything, and learn only from what comes after",
     "recall": "print exactly what an agent is given at the start of a session",
     "config": "show or check the settings",
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryd import logs
-from memoryd.daemon import control_socket
+from memoryd.daemon import control_socket, personal
 from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.notify import notify
 from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
@@ -305,6 +305,11 @@ class Supervisor:
                 )
                 self._wakeups.work()
                 return {"revived": revived}
+            case word if word in personal.REQUESTS:
+                async with self._passing:
+                    result = await personal.answer(context, request)
+                self._wakeups.all()
+                return result
             case "set-mode":
                 row = await choose_mode(context, str(request["thread"]), UserMode(str(request["mode"])))
                 self._wakeups.all()

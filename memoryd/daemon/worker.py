@@ -18,6 +18,7 @@ from memoryd.errors import DiskFull, JobCapReached, LeaseLost, LedgerBusy, Ledge
 from memoryd.ledger import attempts, jobs
 from memoryd.ledger.jobs import Beat, ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
+from memoryd.ledger.proposals import NewProposal
 from memoryd.ledger.states import JobKind
 from memoryd.llm.shield import to_its_end
 from memoryd.pipeline.context import Context
@@ -52,6 +53,7 @@ class Ending(StrEnum):
     REMEMBERED = "remembered"
     NOTHING = "nothing_to_remember"
     PUBLISHED = "published"
+    PROPOSED = "proposed"
     UNCHANGED = "unchanged"
     DEFERRED = "deferred"
     FAILED = "failed"
@@ -69,6 +71,12 @@ class Done:
     reason: str = ""
     message: str = ""
     retry_at: float | None = None
+
+
+def _ending_of(outcome: Consolidated) -> Ending:
+    if outcome.publication is None:
+        return Ending.UNCHANGED
+    return Ending.PROPOSED if isinstance(outcome.publication, NewProposal) else Ending.PUBLISHED
 
 
 class Worker:
@@ -338,8 +346,7 @@ class Worker:
                     stood=outcome.stood,
                     min_interval=settings.consolidate.min_interval,
                 )
-                ending = Ending.UNCHANGED if outcome.publication is None else Ending.PUBLISHED
-                return Done(lease.kind, lease.job_key, ending)
+                return Done(lease.kind, lease.job_key, _ending_of(outcome))
             case Deferred():
                 return await self._defer(lease, outcome, now)
             case Failed():

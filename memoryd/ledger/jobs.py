@@ -1,8 +1,8 @@
 """The holder's side of a job's life: claim, heartbeat, and the five ways a run ends.
 
 Every function is one step of a transaction: hand it to `Ledger.write`. Every write of a holder carries its token and
-epoch and must match exactly one row; otherwise the lease is lost and nothing has been written. What concerns jobs but
-no holder (enqueueing, overviews) lives in modules of its own and is offered here too.
+epoch and must match exactly one row; otherwise the lease is lost and nothing has been written. What concerns no holder
+(enqueueing, overviews) lives in modules of its own and is offered here too.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from memoryd.errors import LeaseLost
-from memoryd.ledger import attempts, outputs, policy, publications, queries, sessions
+from memoryd.ledger import attempts, outputs, policy, proposals, publications, queries, sessions
 from memoryd.ledger.attempts import AttemptRow, Beginning, Ending
 from memoryd.ledger.claims import Circumstances, NewClaim, replace_claims
 from memoryd.ledger.enqueueing import (
@@ -42,6 +42,7 @@ from memoryd.ledger.overview import (
     waiting,
 )
 from memoryd.ledger.policy import ConsolidateTiming
+from memoryd.ledger.proposals import NewProposal
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import JobKind, Outcome, Status, WaitReason
@@ -273,8 +274,8 @@ def complete_consolidation(
     lease: Lease,
     *,
     now: float,
-    consumed: Sequence[Snapshot],
-    publication: NewPublication | None,
+    consumed: Sequence[Snapshot] | None,
+    publication: NewPublication | NewProposal | None,
     claims: Sequence[NewClaim],
     min_interval: float,
     stood: Collection[tuple[str, str]] | None = None,
@@ -283,17 +284,22 @@ def complete_consolidation(
 
     Exactly the `consumed` snapshots are marked selected; the publication waits to be put in place; claims are
     replaced. `publication` None means that nothing changed, and the claims stay as they are. `stood`: section and text
-    of the claims that the run found in the folder.
+    of the claims that the run found in the folder. A proposal waits for a person's word, in place of any that waited;
+    `consumed` None: the folder stays made of what it was.
     """
     wait = policy.Wait(policy.at_once(now))
     if min_interval > 0:
         wait = policy.Wait(policy.later(now + min_interval), WaitReason.MIN_INTERVAL)
     status = _finish(conn, lease, now, wait, met=False)
-    outputs.mark_consumed(conn, consumed)
     publication_id = None
-    if publication is not None:
+    if consumed is not None:
+        outputs.mark_consumed(conn, consumed)
+        proposals.supersede(conn, now=now)
+    if isinstance(publication, NewProposal):
+        proposals.propose(conn, publication, attempt_id=lease.attempt_id, now=now)
+    elif publication is not None:
         publication_id = publications.decide(conn, publication, attempt_id=lease.attempt_id, now=now)
-        live = {snapshot.thread_id for snapshot in consumed}
+        live = {snapshot.thread_id for snapshot in consumed or ()}
         replace_claims(conn, claims, now=now, circumstances=Circumstances(live=live, stood=stood))
     outcome = Outcome.NOTHING if publication is None else Outcome.DONE
     attempts.end(conn, lease.attempt_id, Ending(outcome, lease.claimed_at), now=now)

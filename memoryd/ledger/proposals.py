@@ -19,6 +19,9 @@ class ProposalState(StrEnum):
     SUPERSEDED = "superseded"
 
 
+_ANSWERED = frozenset({ProposalState.WAITING, ProposalState.REJECTED})
+
+
 @dataclass(frozen=True, slots=True)
 class NewProposal:
     """A result written as git objects.
@@ -85,6 +88,12 @@ def waiting(conn: sqlite3.Connection) -> Proposal | None:
 def latest_ended(conn: sqlite3.Connection) -> Proposal | None:
     """Return the newest proposal that does not wait any more."""
     return fetch_one(conn, _SQL["find_latest_ended"], {}, _make)
+
+
+def is_answered(conn: sqlite3.Connection, inputs: str) -> bool:
+    """Tell whether what comes of these inputs waits for a person's word, or was refused last."""
+    proposal = waiting(conn) or latest_ended(conn)
+    return proposal is not None and proposal.inputs == inputs and proposal.state in _ANSWERED
 
 
 def get(conn: sqlite3.Connection, number: int) -> Proposal | None:

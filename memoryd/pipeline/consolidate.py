@@ -7,7 +7,7 @@ so again after a crash (DESIGN.md section 7).
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from memoryd.agent.caps import AgentCaps
 from memoryd.agent.errand import Workplace, run_errand
 from memoryd.agent.loop import AgentRun, Brief, run_agent
 from memoryd.errors import Overloaded, RateLimited, ResultRejected
-from memoryd.ledger import outputs, publications, sayings
+from memoryd.ledger import outputs, proposals, publications, sayings
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import SelectedOutput
+from memoryd.ledger.proposals import NewProposal
 from memoryd.ledger.publications import NewPublication, Publication
 from memoryd.ledger.sayings import Said
 from memoryd.llm.question import Answer, Question
@@ -30,17 +31,20 @@ from memoryd.pipeline.edits import remember_folder
 from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import Consolidated, Outcome
 from memoryd.pipeline.plausibility import Standing, clock_standing
+from memoryd.pipeline.run_message import Asked, run_message
 from memoryd.workspace import acceptance, mending, protection, publish, staging
 from memoryd.workspace.claims import claims_of_folder, texts_of
 from memoryd.workspace.diff import WorkspaceDiff, workspace_diff
 from memoryd.workspace.extensions import expire_extension_resources
 from memoryd.workspace.files import ensure_room, write_private
 from memoryd.workspace.folder import Folder
-from memoryd.workspace.layout import AD_HOC_NOTES, DIFF_FILE, EXTENSIONS, MEMORY_FILE, ROLLOUT_SUMMARIES, SUMMARY_FILE
+from memoryd.workspace.layout import AD_HOC_NOTES, DIFF_FILE, EXTENSIONS, MEMORY_FILE, SUMMARY_FILE
 from memoryd.workspace.materialise import materialise
+from memoryd.workspace.proposals import digest_of, keep_proposals
 from memoryd.workspace.protection import Kept, Protection
 from memoryd.workspace.staging import Staging
 from memoryd.workspace.summary import summary_budget
+from memoryd.workspace.undoing import with_standing
 
 log = logs.get()
 
@@ -71,6 +75,8 @@ class Evidence:
     complained: set[str] = field(default_factory=set)
     has_named_persons: bool = False
     strays: int = 0
+    inputs: str = ""
+    """A digest of what was staged, before anything was written."""
 
     def new_notes(self) -> str:
         """Return the text of the notes that came or changed since the last accepted commit."""
@@ -88,6 +94,9 @@ async def consolidate(context: Context, lease: Lease) -> Outcome:
         if not evidence.diff.changes and await in_thread(_stands, evidence):
             log.info("consolidation.unchanged", selected=len(evidence.selected))
             return Consolidated(_snapshots(evidence), None, ())
+        if await _was_proposed(context, evidence):
+            log.info("consolidation.unchanged", selected=len(evidence.selected))
+            return Consolidated(None, None, ())
         evidence.protected = await in_thread(protection.read_protection, context.repository, evidence.staged)
         run = await _write(context, lease, evidence)
         context.reached("agent_finished")
@@ -105,6 +114,8 @@ async def publish_decided(context: Context) -> None:
         decided = await context.ledger.read(publications.pending)
         if decided is not None:
             await to_its_end(_put_in_place(context, decided))
+        proposal = await context.ledger.read(proposals.waiting)
+        await in_thread(keep_proposals, context.repository, {proposal.id: proposal.commit} if proposal else {})
 
 
 async def _put_in_place(context: Context, decided: Publication) -> None:
@@ -126,6 +137,13 @@ async def _put_in_place(context: Context, decided: Publication) -> None:
     log.info("consolidation.published", commit=decided.commit[:12])
 
 
+async def _was_proposed(context: Context, evidence: Evidence) -> bool:
+    """Tell whether a person has been shown, or has refused, what comes of these very inputs: that is not paid twice."""
+    if context.settings.consolidate.review != "manual":
+        return False
+    return await context.ledger.read(proposals.is_answered, evidence.inputs)
+
+
 async def _gather(context: Context, lease: Lease) -> Evidence:
     """Select the outputs, stage a copy of the folder, put the evidence in it, and see what changed.
 
@@ -139,12 +157,10 @@ async def _gather(context: Context, lease: Lease) -> Evidence:
         max_raw_memories=settings.max_raw_memories,
         max_unused=settings.max_unused,
     )
-    selected = [_cleaned(context, row) for row in selected]
     before = await context.ledger.read(outputs.previously_selected)
-    removed = frozenset(row.thread_id for row in before) - {row.thread_id for row in selected}
     context.still_ours()
-    evidence = await in_thread(_stage, context, lease.token, selected, removed, clock)
-    evidence.said = await context.ledger.read(sayings.of_threads, [row.thread_id for row in selected])
+    evidence = await in_thread(_stage, context, lease.token, selected, {row.thread_id for row in before}, clock)
+    evidence.said = await context.ledger.read(sayings.of_threads, [row.thread_id for row in evidence.selected])
     return evidence
 
 
@@ -162,17 +178,19 @@ def _cleaned(context: Context, row: SelectedOutput) -> SelectedOutput:
 
 
 def _stage(
-    context: Context, token: str, selected: Sequence[SelectedOutput], removed: frozenset[str], clock: Standing
+    context: Context, token: str, rows: Sequence[SelectedOutput], earlier: Collection[str], clock: Standing
 ) -> Evidence:
     now = clock.last.wall
     staged = staging.stage(context.home, context.repository, token, now=now, redactor=context.redactor)
     before = Folder.read(staged.base)
+    selected = [_cleaned(context, row) for row in with_standing(rows, before)]
+    removed = frozenset(earlier) - {row.thread_id for row in selected}
     materialise(staged.work, selected)
     if clock.doubt is None:
         expire_extension_resources(staged.work, now, context.settings.consolidate.extension_retention)
     diff = workspace_diff(context.repository, staged.accepted, staged.work)
     write_private(staged.work / DIFF_FILE, diff.text.encode("utf-8", "replace"))
-    return Evidence(selected, removed, staged, before, diff)
+    return Evidence(selected, removed, staged, before, diff, inputs=digest_of(Folder.read(staged.work)))
 
 
 def _stands(evidence: Evidence) -> bool:
@@ -351,6 +369,9 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
     context.reached("objects_written")
     return Consolidated(
         consumed=_snapshots(evidence),
+    if context.settings.consolidate.review == "manual":
+        staged = evidence.staged
+        return Consolidated(None, NewProposal(commit, staged.parent, staged.accepted, evidence.inputs), ())
         publication=NewPublication(commit=commit, base=evidence.staged.parent),
         claims=claims,
         removed_strays=evidence.strays,
@@ -359,20 +380,14 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
 
 
 def _message(context: Context, lease: Lease, evidence: Evidence, run: AgentRun | None) -> str:
-    """Say in the commit who wrote it, from what, and what it took: a subject, and trailers below a blank line."""
-    of_sessions = [change for change in evidence.diff.changes if change.path.startswith(f"{ROLLOUT_SUMMARIES}/")]
-    counts = {status: sum(change.status == status for change in of_sessions) for status in "AMD"}
-    number = len(evidence.selected)
-    trailers = (
-        ("Job", f"{lease.kind.value}/{lease.job_key} epoch {lease.epoch}"),
-        ("Provider", context.consolidate.provider),
-        ("Model", context.consolidate.model if run else "none"),
-        ("Sessions", f"{number} ({counts['A']} added, {counts['M']} changed, {counts['D']} removed)"),
-        ("Requests", str(run.requests if run else 0)),
-        ("Tokens", str(run.usage.input + run.usage.output if run else 0)),
+    asked = Asked(
+        context.consolidate.provider,
+        context.consolidate.model if run else None,
+        run.requests if run else 0,
+        run.usage if run else None,
     )
-    subject = f"Consolidate {number} session{'' if number == 1 else 's'}"
-    return "\n".join([subject, "", *(f"{name}: {value}" for name, value in trailers), ""])
+    work = Folder.read(evidence.staged.work)
+    return run_message(lease, len(evidence.selected), evidence.diff, evidence.before, work, asked)
 
 
 def _has_notes(work: Path) -> bool:

@@ -23,6 +23,7 @@ from memoryd.errors import (
 )
 from memoryd.ledger.claims import NewClaim
 from memoryd.ledger.outputs import NewOutput, Snapshot
+from memoryd.ledger.proposals import NewProposal
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.sessions import Covered
 
@@ -77,11 +78,12 @@ class Skipped:
 class Consolidated:
     """Stage 2 has an accepted result as git objects (`publication`), or found nothing to change (None).
 
-    `stood` are section and text of what the handbook claimed before the run, a person's edits included.
+    A proposal waits for a person's word. `consumed` None: what the folder is made of has not changed yet. `stood` are
+    section and text of what the handbook claimed before the run, a person's edits included.
     """
 
-    consumed: Sequence[Snapshot]
-    publication: NewPublication | None
+    consumed: Sequence[Snapshot] | None
+    publication: NewPublication | NewProposal | None
     claims: Sequence[NewClaim]
     removed_strays: int = 0
     stood: frozenset[tuple[str, str]] | None = None

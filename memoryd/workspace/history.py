@@ -170,8 +170,10 @@ def _change(email: str, trailers: dict[str, str]) -> Change:
     """Tell whose change it is; a run of an earlier version has no trailer that says so, but one that names its job."""
     if email != DAEMON.email:
         return Change.PERSON
+    if CHANGE not in trailers and "Job" in trailers:
+        return Change.CONSOLIDATION
     try:
-        return Change(trailers.get(CHANGE, Change.CONSOLIDATION))
+        return Change(trailers.get(CHANGE, ""))
     except ValueError:
         return Change.CLEAN_UP
 

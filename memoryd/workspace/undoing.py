@@ -54,11 +54,17 @@ def take_back(repo: Repository, work: Path, undone: Sequence[Entry], scratch: Pa
 
 def evidence_of(repo: Repository, commit: str | None) -> dict[str, ReadBack]:
     """Return what a version was made of, by thread id; nothing of none."""
+    return by_thread(folder_of(repo, commit))
+
+
+def folder_of(repo: Repository, commit: str | None) -> Folder:
+    """Return the handbook, the summary and the evidence of a version; nothing of none."""
     if commit is None:
-        return {}
-    paths = [path for path in repo.files(commit) if path == RAW_MEMORIES or path.startswith(f"{ROLLOUT_SUMMARIES}/")]
+        return Folder()
+    wanted = {RAW_MEMORIES, *ALWAYS_THERE}
+    paths = [path for path in repo.files(commit) if path in wanted or path.startswith(f"{ROLLOUT_SUMMARIES}/")]
     texts = {path: decode_text(path, data) for path, data in repo.read_all(commit, sorted(paths)).items()}
-    return by_thread(Folder({path: text for path, text in texts.items() if not isinstance(text, Odd)}, {}))
+    return Folder({path: text for path, text in texts.items() if not isinstance(text, Odd)})
 
 
 def by_thread(folder: Folder) -> dict[str, ReadBack]:
