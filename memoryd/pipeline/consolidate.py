@@ -335,6 +335,8 @@ def _judge_kept(context: Context, evidence: Evidence) -> list[str]:
     work = evidence.staged.work
     strays = mending.clean_strays(work, evidence.before)
     evidence.strays += len(strays)
+    if strays:
+        log.warning("consolidation.tidied", count=len(strays))
     mending.rewrite_provenance(work)
     after = Folder.read(work)
     return list(

@@ -34,9 +34,10 @@ def no_claim_outlives_its_sessions(compared: Comparison) -> list[str]:
     one did not begin to support the statement because the real one was removed.
     """
     supported = _support_before(compared)
+    known = compared.before.files.keys() | compared.after.files.keys()
     complaints = []
     for statement in statements(compared.handbook):
-        files = statement.files & (compared.before.files.keys() | compared.after.files.keys())
+        files = statement.files & known
         rests_on_nothing = bool(files) and not any(compared.is_live(path) for path in files)
         if rests_on_nothing or _is_reattributed(compared, statement, supported):
             complaints.append(

@@ -17,7 +17,7 @@ _FRONTMATTER: Final = re.compile(r"---\n(.*?)\n---(?:\n|$)", re.DOTALL)
 def handbook_exists(compared: Comparison) -> list[str]:
     """MEMORY.md must be there, hold something, and hold task groups where there are sessions to remember."""
     if MEMORY_FILE not in compared.after.files:
-        return [f"{MEMORY_FILE} is missing; write it"]
+        return [_missing(compared, MEMORY_FILE)]
     if not compared.after.text(MEMORY_FILE).strip():
         return [f"{MEMORY_FILE} is empty; write what the sessions taught"]
     has_sessions = any(path.startswith(f"{ROLLOUT_SUMMARIES}/") for path in compared.after.files)
@@ -43,7 +43,7 @@ def handbook_follows_structure(compared: Comparison) -> list[str]:
 def summary_exists(compared: Comparison) -> list[str]:
     """memory_summary.md must be there and begin with its version."""
     if SUMMARY_FILE not in compared.after.files:
-        return [f"{SUMMARY_FILE} is missing; write it"]
+        return [_missing(compared, SUMMARY_FILE)]
     first = compared.after.text(SUMMARY_FILE).split("\n", 1)[0]
     if first != VERSION_LINE and compared.is_changed(SUMMARY_FILE):
         return [f"{SUMMARY_FILE} must begin with a line that is exactly `{VERSION_LINE}`"]
@@ -102,9 +102,11 @@ def _skill_complaints(path: str, text: str) -> list[str]:
     return complaints
 
 
+def _missing(compared: Comparison, path: str) -> str:
+    odd = compared.after.odd.get(path)
+    return f"{path} is {odd}; write it anew" if odd else f"{path} is missing; write it"
+
+
 def _complaints(compared: Comparison, path: str, problems: list[Problem]) -> list[str]:
-    return [
-        f"{path} line {problem.line}: {problem.message}"
-        for problem in problems
-        if not compared.is_persons(path, problem.line)
-    ]
+    persons = compared.person_numbers(path)
+    return [f"{path} line {problem.line}: {problem.message}" for problem in problems if problem.line not in persons]

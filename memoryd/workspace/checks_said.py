@@ -34,13 +34,14 @@ def is_a_tools(text: str, said: Iterable[Said]) -> bool:
 
 def _in_handbook(compared: Comparison) -> list[str]:
     stood = {statement.words for statement in _preferences(compared.old_handbook)}
+    persons = compared.person_numbers(MEMORY_FILE)
     return [
         f"{MEMORY_FILE} line {statement.bullet.line}: `{excerpt(statement.bullet.text)}` {_WHY}"
         for statement in _preferences(compared.handbook)
         if statement.words not in stood
         and not statement.bullet.ad_hoc
         and is_a_tools(statement.bullet.text, _said_in(compared, statement))
-        and not compared.is_persons(MEMORY_FILE, statement.bullet.line)
+        and statement.bullet.line not in persons
     ]
 
 

@@ -35,10 +35,12 @@ class Comparison:
     persons: Mapping[str, Collection[str]] = field(default_factory=dict)
     said: Mapping[str, Said] = field(default_factory=dict)
 
-    def is_persons(self, path: str, number: int) -> bool:
-        """Say whether a line of the result is a person's."""
-        rows = self.after.text(path).split("\n")
-        return 0 < number <= len(rows) and rows[number - 1] in self.persons.get(path, ())
+    def person_numbers(self, path: str) -> frozenset[int]:
+        """Return the numbers of the lines of the result that are a person's."""
+        lines = self.persons.get(path, ())
+        if not lines:
+            return frozenset()
+        return frozenset(n for n, row in enumerate(self.after.text(path).split("\n"), start=1) if row in lines)
 
     def person_lines(self, path: str) -> list[str]:
         """Return the lines of the result that are a person's."""

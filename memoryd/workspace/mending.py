@@ -8,12 +8,13 @@ from typing import Final
 
 from memoryd.workspace.acceptance import strays
 from memoryd.workspace.files import translated, write_private
-from memoryd.workspace.folder import Folder
-from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE
+from memoryd.workspace.folder import Folder, Odd
+from memoryd.workspace.layout import ALWAYS_THERE, MEMORY_FILE, SUMMARY_FILE
 from memoryd.workspace.provenance import with_provenance
 from memoryd.workspace.summary import Summary, render_summary
 
 _EMPTY_HANDBOOK: Final = "> Nothing is remembered: no session or note supports a memory at present.\n"
+_UNUSABLE: Final = (Odd.TOO_LARGE, Odd.BINARY)
 _EMPTY_PROFILE: Final = "Nothing is remembered yet."
 
 
@@ -21,10 +22,13 @@ def clean_strays(work: Path, before: Folder | None = None) -> tuple[str, ...]:
     """Remove what has no place in a staged folder; return the paths.
 
     Always: symlinks, nested repositories, hidden and editors' files, special files, binaries, files over 1 MiB. With
-    `before`, the staged copy, also new files outside the places that a consolidation writes.
+    `before`, the staged copy, also new files outside the places that a consolidation writes; but one of the two files
+    that agents read which is too large or no text stays for acceptance to name.
     """
     found = Folder.read(work)
     doomed = strays(before if before is not None else found, found)
+    if before is not None:
+        doomed = tuple(path for path in doomed if path not in ALWAYS_THERE or found.odd[path] not in _UNUSABLE)
     own_git = work / ".git"
     removed = [*([".git"] if os.path.lexists(own_git) else []), *doomed]
     for path in removed:

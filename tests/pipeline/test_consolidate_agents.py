@@ -24,6 +24,7 @@ from tests.pipeline.test_consolidate import FIRST, SECOND, enqueue, memory, reme
 from tests.support.clock import FakeClock
 from tests.support.house import Answering, a_house, settings_in
 from tests.support.in_process_model import Writes, agent_that_writes, calls, good_files, good_model
+from tests.support.log_lines import LogLines
 from tests.support.model_manners import handbook, parse_raw_memories, summary
 
 THREADS = [f"01a226ab-5fe7-707c-80dd-7a6d939071{number:02d}" for number in range(10, 20)]
@@ -135,6 +136,7 @@ async def test_a_nested_repository_a_symlink_and_a_huge_file_are_left_out_and_th
                 (work / "skills" / "out.md").symlink_to("/etc/passwd")
         return good_model(question)
 
+    log = LogLines()
     async with a_house(settings_in(tmp_path), clock, client=Answering(good_model)) as context:
         await remember(context, FIRST, "Always use tabs in the Makefile")
 
@@ -142,6 +144,7 @@ async def test_a_nested_repository_a_symlink_and_a_huge_file_are_left_out_and_th
 
         assert done.ending is Ending.PUBLISHED, done
         names = {path.relative_to(context.home.memories).parts[0] for path in context.home.memories.rglob("*")}
+        assert log.events("consolidation.tidied")
         assert names == {".git", "MEMORY.md", "memory_summary.md", "raw_memories.md", "rollout_summaries", "extensions"}
         assert "Always use tabs" in memory(context)
 

@@ -68,3 +68,29 @@ def test_without_evidence_both_files_are_written_and_accepted(tmp_path: Path) ->
     )
     assert sorted(after.files) == ["MEMORY.md", "memory_summary.md"]
     assert verdict.complaints == ()
+
+
+def test_one_of_the_two_files_that_is_no_text_stays_for_acceptance_to_name(tmp_path: Path) -> None:
+    write_files(tmp_path, files())
+    before = Folder.read(tmp_path)
+    (tmp_path / "MEMORY.md").write_bytes(b"x" * (1024 * 1024 + 1))
+    (tmp_path / "memory_summary.md").write_bytes(b"v1\n\xff\n")
+
+    assert clean_strays(tmp_path, before) == ()
+
+    verdict = judge(
+        before=before,
+        after=Folder.read(tmp_path),
+        removed_threads=(),
+        max_summary_bytes=40_000,
+        redactor=Redactor(),
+    )
+    assert "MEMORY.md is larger than 1 MiB; write it anew" in verdict.complaints
+    assert "memory_summary.md is not UTF-8 text; write it anew" in verdict.complaints
+
+
+def test_a_symlink_in_the_place_of_a_file_is_removed(tmp_path: Path) -> None:
+    write_files(tmp_path, files(MEMORY=None))
+    (tmp_path / "MEMORY.md").symlink_to("/etc/passwd")
+
+    assert clean_strays(tmp_path, Folder.read(tmp_path)) == ("MEMORY.md",)
