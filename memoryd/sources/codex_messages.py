@@ -5,12 +5,13 @@ New files say it part by part (content_item_kinds, then provenance); in older on
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
+import msgspec
 from msgspec import Raw
 
+from memoryd.sources.codex_records import ContentPart, Payload
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.rawjson import as_fields, as_list, as_text, is_text
 
@@ -19,8 +20,7 @@ MEDIA_PARTS = {"input_image": "image", "image": "image", "input_audio": "audio"}
 _CWD = re.compile(r"<cwd>\s*([^<]+?)\s*</cwd>")
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(msgspec.Struct, frozen=True, gc=False):
     """Where in a session an item stands."""
 
     ordinal: int
@@ -28,8 +28,7 @@ class Spot:
     cwd: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, gc=False):
     """A part of a message: who speaks (None: nobody who counts, `reason` says why it is dropped), and the words."""
 
     kind: ItemKind | None
@@ -37,8 +36,7 @@ class Part:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, gc=False):
     """A message of the session; `phase` is the assistant's own word for it, None where the format has none."""
 
     role: str
@@ -75,7 +73,8 @@ _LONGEST_MARKER = max(len(marker) for pair in MARKERS for marker in pair[:2])
 def parse_message(fields: dict[str, Raw]) -> Message:
     """Read a `message` payload into parts; media and empty parts are left out (media leaves its reason)."""
     role = as_text(fields.get("role")) or ""
-    origins = _origins(fields) if role == "user" else []
+    said = fields.get("internal_chat_message_metadata_passthrough")
+    origins = _origins(said) if role == "user" else []
     parts: list[Part] = []
     for index, raw in enumerate(content_parts(fields.get("content"))):
         text, medium = part_text(raw)
@@ -85,6 +84,19 @@ def parse_message(fields: dict[str, Raw]) -> Message:
             parts.append(_attribute(text, role, origins[index] if index < len(origins) else None))
     phase = as_text(fields.get("phase"))
     return Message(role, tuple(parts), phase, as_text(fields.get("id")))
+
+
+def usual_message(payload: Payload) -> Message:
+    """Return the same of a `message` payload that is decoded already."""
+    role, content = payload.role, payload.content
+    origins = _origins(payload.said) if role == "user" else []
+    parts: list[Part] = []
+    for index, part in enumerate([ContentPart("", content)] if isinstance(content, str) else content or ()):
+        if medium := MEDIA_PARTS.get(part.type):
+            parts.append(Part(None, "", medium))
+        elif part.text and not part.text.isspace():
+            parts.append(_attribute(part.text, role, origins[index] if index < len(origins) else None))
+    return Message(role, tuple(parts), payload.phase, payload.id)
 
 
 def content_parts(raw: Raw | None) -> list[Raw]:
@@ -113,6 +125,8 @@ def message_items(message: Message, spot: Spot, dropped: Counter[str]) -> list[I
     if message.role in DEVELOPER_ROLES:
         dropped["developer"] += 1
         return []
+    if len(message.parts) == 1 and (kind := message.parts[0].kind) is not None:  # what nearly every message is
+        return [Item(kind, message.parts[0].text.strip(), spot.ordinal, spot.at, spot.cwd)]
     dropped.update(part.reason for part in message.parts if part.kind is None)
     kept = [(part.kind, part.text.strip()) for part in message.parts if part.kind is not None]
     return [
@@ -148,9 +162,11 @@ def _by_marker(text: str) -> Part:
     return FAMILIES["user"]
 
 
-def _origins(fields: dict[str, Raw]) -> list[Part | None]:
+def _origins(raw: Raw | None) -> list[Part | None]:
     """Return what the file itself says of each part, None where it says nothing."""
-    said = as_fields(fields.get("internal_chat_message_metadata_passthrough"))
+    if not raw:
+        return []
+    said = as_fields(raw)
     kinds = [_by_kind(as_text(raw)) for raw in as_list(said.get("content_item_kinds"))]
     provenances = [_by_provenance(raw) for raw in as_list(said.get("content_item_metadata"))]
     length = max(len(kinds), len(provenances))

@@ -4,15 +4,17 @@ Files of 2025 up to 0.29 hold payloads without the envelope and `record_type` st
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 from msgspec import Raw
 
+from memoryd.sources.codex_limits import UsualLimits
 from memoryd.sources.decoding import decode_line
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.items import MemoryMode, SessionKind
 from memoryd.sources.jsonl import Line
-from memoryd.sources.rawjson import as_fields, as_int, as_text, is_true
+from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE, as_fields, as_int, as_text, is_true
 
 AGENT = "codex"
 SESSION_META, RESPONSE_ITEM, STATE = "session_meta", "response_item", "state"
@@ -21,8 +23,7 @@ INTERACTIVE_CUSTOMS = frozenset({"atlas", "chatgpt"})
 MEMORY_RUN = "memory_consolidation"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, gc=False):
     """One record: its type, its payload as it was written, when it was written, and which it is in the session."""
 
     type: str
@@ -60,7 +61,59 @@ class _Envelope(msgspec.Struct):
     record_type: Raw = Raw()
 
 
+class ContentPart(msgspec.Struct, gc=False):
+    """A part of a message or an output; what else it holds (an image as base64) is passed over."""
+
+    type: str = ""
+    text: str | None = None
+
+
+class Payload(msgspec.Struct, gc=False):
+    """What is asked of the payloads that nearly all lines hold, whatever their type; the rest is passed over."""
+
+    type: str = ""
+    role: str = ""
+    content: list[ContentPart] | str | None = None
+    phase: str | None = None
+    id: str | None = None
+    said: Raw = msgspec.field(default=Raw(), name="internal_chat_message_metadata_passthrough")
+    name: str | None = None
+    namespace: str | None = None
+    arguments: str | None = None
+    call_id: str | None = None
+    output: list[ContentPart] | str | None = None
+    cwd: str | None = None
+    rate_limits: UsualLimits | None = None
+
+
+class Usual(msgspec.Struct, gc=False):
+    """A line as all versions since the envelope write it, decoded in one go."""
+
+    timestamp: str
+    type: str
+    payload: Payload
+    ordinal: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
+    metadata: Raw = Raw()
+
+    @property
+    def is_compaction(self) -> bool:
+        """Whether the record repeats older ones in short."""
+        return bool(self.metadata) and is_true(as_fields(self.metadata).get("compaction_output"))
+
+
+_usual = msgspec.json.Decoder(Usual)
 _envelope = msgspec.json.Decoder(_Envelope)
+
+
+def decode_usual(line: Line) -> Usual | None:
+    """Decode a line that is as nearly all are; None where something in it needs a closer look (decode_record)."""
+    data = line.data
+    if not data or len(data) > MAX_TEXT_BYTES:
+        return None
+    try:
+        return _usual.decode(data)
+    except UNREADABLE:
+        return None
 
 
 def decode_record(line: Line) -> Record | None:

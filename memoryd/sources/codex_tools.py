@@ -3,11 +3,12 @@
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 from msgspec import Raw
 
-from memoryd.sources.codex_messages import Spot, content_parts, part_text
+from memoryd.sources.codex_messages import MEDIA_PARTS, Spot, content_parts, part_text
+from memoryd.sources.codex_records import Payload
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_text, compact, is_text
 
@@ -24,8 +25,7 @@ _HEADER = re.compile(r"\A(?:(?:Chunk ID|Wall time|Exit code|Original token count
 _HEADER_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,9})$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, gc=False):
     """What an output needs to know of its call."""
 
     tool: str
@@ -55,13 +55,20 @@ class OpenCalls:
 def call_item(fields: dict[str, Raw], spot: Spot, calls: OpenCalls) -> Item:
     """Read a call of one of CALL_TYPES."""
     tool, text, arguments = _READERS[as_text(fields.get("type")) or ""](fields)
-    call_id = as_text(fields.get("call_id")) or as_text(fields.get("id"))
+    return _call_item(tool, text, arguments, as_text(fields.get("call_id")) or as_text(fields.get("id")), spot, calls)
+
+
+def usual_call(payload: Payload, spot: Spot, calls: OpenCalls) -> Item:
+    """Read a `function_call` that is decoded already."""
+    tool, text, arguments = _function_call(payload.name, payload.namespace, payload.arguments or "")
+    return _call_item(tool, text, arguments, payload.call_id or payload.id, spot, calls)
+
+
+def _call_item(tool: str, text: str, arguments: Raw | None, call_id: str | None, spot: Spot, calls: OpenCalls) -> Item:
     external = is_external(tool)
     # only a question's own arguments are needed again; others may be megabytes
     calls.open(call_id, Call(tool, external, arguments if tool == QUESTION_TOOL else None))
-    return Item(
-        ItemKind.TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id, external=external
-    )
+    return Item(ItemKind.TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, None, external)
 
 
 def output_item(fields: dict[str, Raw], spot: Spot, calls: OpenCalls) -> tuple[Item | None, int]:
@@ -69,29 +76,30 @@ def output_item(fields: dict[str, Raw], spot: Spot, calls: OpenCalls) -> tuple[I
 
     The answer to a question of `request_user_input` is the human speaking.
     """
-    call_id = as_text(fields.get("call_id"))
-    call = calls.answer(call_id)
     text, exit_code, images = output_text(fields.get("output"))
+    return _output_item(text, exit_code, as_text(fields.get("call_id")), spot, calls), images
+
+
+def usual_output(payload: Payload, spot: Spot, calls: OpenCalls) -> tuple[Item | None, int]:
+    """Read an output that is decoded already."""
+    output, images = payload.output, 0
+    if not isinstance(output, str):
+        images = sum(part.type in MEDIA_PARTS for part in output or ())
+        output = "\n".join(part.text for part in output or () if part.text and part.type not in MEDIA_PARTS)
+    text, exit_code = unwrap(output)
+    return _output_item(text, exit_code, payload.call_id, spot, calls), images
+
+
+def _output_item(text: str, exit_code: int | None, call_id: str | None, spot: Spot, calls: OpenCalls) -> Item | None:
+    call = calls.answer(call_id)
     if call is not None and call.tool == QUESTION_TOOL and (answer := _answer(call.arguments, text)):
         kind, text, exit_code = ItemKind.HUMAN, answer, None
     elif not text and exit_code is None:
-        return None, images
+        return None
     else:
         kind = ItemKind.TOOL_OUTPUT
-    return (
-        Item(
-            kind,
-            text,
-            spot.ordinal,
-            spot.at,
-            spot.cwd,
-            tool=call.tool if call else None,
-            call_id=call_id,
-            exit_code=exit_code,
-            external=call.external if call else False,
-        ),
-        images,
-    )
+    tool, external = (call.tool, call.external) if call else (None, False)
+    return Item(kind, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, exit_code, external)
 
 
 def tool_search_output_item(fields: dict[str, Raw], spot: Spot) -> Item:
@@ -159,13 +167,16 @@ def _unwrap_json(text: str) -> tuple[str, int | None]:
 
 
 def _function(fields: dict[str, Raw]) -> tuple[str, str, Raw | None]:
-    name = as_text(fields.get("name")) or "function"
-    namespace = as_text(fields.get("namespace"))
-    tool = f"{namespace}{'' if namespace.endswith('__') else '.'}{name}" if namespace else name
     arguments = fields.get("arguments")
     source = as_text(arguments) if arguments and is_text(arguments) else compact(arguments)
-    inner = as_fields((source or "").encode("utf-8", "replace"))
-    return tool, _function_text(tool, name, source or "", inner), inner.get("questions")
+    return _function_call(as_text(fields.get("name")), as_text(fields.get("namespace")), source or "")
+
+
+def _function_call(named: str | None, namespace: str | None, source: str) -> tuple[str, str, Raw | None]:
+    name = named or "function"
+    tool = f"{namespace}{'' if namespace.endswith('__') else '.'}{name}" if namespace else name
+    inner = as_fields(source.encode("utf-8", "replace"))
+    return tool, _function_text(tool, name, source, inner), inner.get("questions")
 
 
 def _function_text(tool: str, name: str, source: str, inner: dict[str, Raw]) -> str:

@@ -34,6 +34,7 @@ class Withdrawn:
                 ranges.append((start, index))
         self._starts = [start for start, _ in ranges]
         self._ends = [end for _, end in ranges]
+        self.has_any = bool(ranges)
 
     def __contains__(self, index: int) -> bool:
         position = bisect_right(self._starts, index) - 1
@@ -64,6 +65,15 @@ class CopiedRows:
         """Take in a later session_meta; another thread's begins a copied stretch."""
         if meta.thread_id != self.own.thread_id and not self.own.has_history_base:
             self.active = True
+
+    @property
+    def may_cover(self) -> bool:
+        """Whether any row from here on to the next session_meta may be a copy."""
+        return self.active or self.own.history_starts_at is not None
+
+    def pass_by(self, at: float | None) -> None:
+        """Take note of when the last row was written that was no copy and was not asked about."""
+        self._last_at = at
 
     def covers(self, record: Record) -> bool:
         """Say whether this record is a copy; call it once for each, in order."""

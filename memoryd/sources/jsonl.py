@@ -66,12 +66,13 @@ class SessionBytes:
         index = 0
         for chunk in self.chunks():
             start = 0
-            while (end := chunk.find(b"\n", start)) >= 0:
+            find = chunk.find
+            while (end := find(b"\n", start)) >= 0:
                 if held.size or end - start > max_line_bytes:
                     held.add(chunk[start:end])
-                    yield Line(index, held.take(), ended=True)
+                    yield Line(index, held.take(), True)
                 else:  # nearly every line lies in one chunk
-                    yield Line(index, chunk[start:end], ended=True)
+                    yield Line(index, chunk[start:end], True)
                 index, start = index + 1, end + 1
             held.add(chunk[start:])
         if held.size:
@@ -97,11 +98,11 @@ class SessionBytes:
 
     def contains(self, literal: bytes) -> bool:
         """Say whether the content holds these bytes, without splitting or decoding it."""
-        window = b""
+        length, end = len(literal), b""
         for chunk in self.chunks():
-            window = window[-len(literal) :] + chunk
-            if literal in window:
+            if literal in chunk or literal in end + chunk[:length]:
                 return True
+            end = (end + chunk)[-length:] if len(chunk) < length else chunk[-length:]
         return False
 
     def close(self) -> None:

@@ -1,6 +1,9 @@
 """Large sessions of every agent, in the shapes of recorded ones: tool outputs, images, compaction histories, noise.
 
-One turn is built once per agent; a session is that turn over and over, with other ids each time.
+One turn is built once per agent; a session is that turn over and over, with other ids each time. A turn has ten calls,
+whose outputs are small (150 bytes) to large (30 KB, 6 KB on average), and around them what the program of that version
+writes beside them: every output twice where it keeps one for the screen, bookkeeping after every request, encrypted
+reasoning, one image, and where there are such a compaction history or Claude's attachments of 110 KB.
 """
 
 import base64
@@ -16,8 +19,8 @@ TURN_MARK = "7070707070"  # replaced by the number of the turn, in the same leng
 THREAD = "01a22835-20fe-7142-8458-53a7ac00c13f"
 AT = "2026-11-29T16:48:20.272Z"
 CWD = "/home/dev/paginator"
-OUTPUT_SIZES = (800, 2_000, 4_000, 9_000, 16_000, 30_000)
-IMAGE_BYTES, HISTORY_BYTES, ATTACHMENT_BYTES = 60_000, 120_000, 110_000
+OUTPUT_SIZES = (150, 300, 600, 900, 1_500, 2_500, 4_000, 7_000, 12_000, 30_000)
+IMAGE_BYTES, HISTORY_BYTES, ATTACHMENT_BYTES = 24_000, 40_000, 110_000
 ATTACHMENTS = 3  # with them a tenth of the bytes is conversation, as in the recorded sessions of 2.1.332
 
 _random = Random(7)
@@ -49,6 +52,9 @@ def codex_turn() -> Rows:
     def item(kind: str, **payload: Any) -> dict[str, Any]:
         return {"timestamp": AT, "type": "response_item", "payload": {"type": kind, **payload}}
 
+    def event(kind: str, **payload: Any) -> dict[str, Any]:
+        return {"timestamp": AT, "type": "event_msg", "payload": {"type": kind, **payload}}
+
     def message(role: str, words: str, **more: Any) -> dict[str, Any]:
         part = {"type": "output_text" if role == "assistant" else "input_text", "text": words}
         return item("message", role=role, content=[part], **more)
@@ -59,20 +65,30 @@ def codex_turn() -> Rows:
     limits = {"limit_id": "codex", "primary": {"used_percent": 4.0, "window_minutes": 300, "resets_at": 1795970900}}
     rows = [
         {"timestamp": AT, "type": "turn_context", "payload": {"cwd": CWD, "user_instructions": text(3_000)}},
-        {"timestamp": AT, "type": "world_state", "payload": {"state": {"agents_md": {"text": text(12_000)}}}},
+        {"timestamp": AT, "type": "world_state", "payload": {"state": {"agents_md": {"text": text(4_000)}}}},
+        event("thread_settings_applied", thread_settings={"model": "m", "instructions": text(1_700)}),
         human,
+        event("user_message", message=human["payload"]["content"][0]["text"], images=[], local_images=[]),
     ]
+    usage = {
+        name: number for number, name in enumerate(("input_tokens", "cached_input_tokens", "output_tokens"), 9_000)
+    }
+    counted = {"total_token_usage": usage, "last_token_usage": usage, "model_context_window": 258_400}
     for number, size in enumerate(OUTPUT_SIZES):
         call, output = f"call_{TURN_MARK}{number}", text(size)
         arguments = json.dumps({"cmd": f"pytest -q tests/test_{number}.py"})
-        done = {"type": "item_completed", "item": {"type": "CommandExecution", "id": call, "aggregated_output": output}}
+        done = {"type": "CommandExecution", "id": call, "aggregated_output": output, "exit_code": 0}
+        record = {"turn_id": THREAD, "usage": counted, "source": "responses", "note": "x" * 400}
+        said = text(200)
+        if number % 3 == 0:
+            rows += [message("assistant", said, phase="commentary"), event("agent_message", message=said)]
         rows += [
-            item("reasoning", summary=[], content=None, encrypted_content=_IMAGE[:4_000]),
-            message("assistant", text(200), phase="commentary"),
+            item("reasoning", summary=[], content=None, encrypted_content=_IMAGE[: 600 + 300 * number]),
             item("function_call", name="exec_command", arguments=arguments, call_id=call),
             item("function_call_output", call_id=call, output=f"Process exited with code 0\nOutput:\n{output}"),
-            {"timestamp": AT, "type": "event_msg", "payload": done},
-            {"timestamp": AT, "type": "event_msg", "payload": {"type": "token_count", "rate_limits": limits}},
+            event("item_completed", thread_id=THREAD, turn_id=THREAD, item=done),
+            {"timestamp": AT, "type": "token_usage_record", "payload": record},
+            event("token_count", info=counted, rate_limits=limits),
         ]
     history = [message("assistant", text(2_000))["payload"] for _ in range(HISTORY_BYTES // 2_000)]
     compacted = {"message": "", "replacement_history": history}
@@ -100,10 +116,14 @@ def claude_turn() -> Rows:
     says("user", {"type": "text", "text": text(300)}, {"type": "image", "source": picture})
     for _ in range(ATTACHMENTS):
         add("attachment", attachment={"type": "prompt_snapshot", "content": text(ATTACHMENT_BYTES)})
+    rows.append({"type": "file-history-snapshot", "messageId": identity(1), "snapshot": {"trackedFileBackups": {}}})
     for number, size in enumerate(OUTPUT_SIZES):
         call, output = f"toolu_{TURN_MARK}{number}", text(size)
         says("assistant", {"type": "thinking", "thinking": text(400), "signature": _IMAGE[:1_000]})
-        says("assistant", {"type": "text", "text": text(200)})
+        if number % 3 == 0:
+            says("assistant", {"type": "text", "text": text(200)})
+        add("attachment", attachment={"type": "total_tokens_reminder", "used": 1_000, "content": "x" * 150})
+        rows.append({"type": "api-request", "sessionId": THREAD, "hash": "0" * 60, "shape": {"note": "x" * 1_100}})
         command = {"command": f"pytest -q tests/test_{number}.py", "description": "run the tests"}
         says("assistant", {"type": "tool_use", "id": call, "name": "Bash", "input": command})
         result = {"type": "tool_result", "tool_use_id": call, "content": output, "is_error": False}
@@ -132,7 +152,9 @@ def qwen_turn() -> Rows:
     for number, size in enumerate(OUTPUT_SIZES):
         call, output = f"call_{TURN_MARK}{number}", text(size)
         function = {"id": call, "name": "run_shell_command", "args": {"command": f"pytest -q tests/test_{number}.py"}}
-        says("assistant", "assistant_output", "model", {"text": text(200)}, {"functionCall": function})
+        words = [{"text": text(200)}] if number % 3 == 0 else []
+        says("assistant", "assistant_output", "model", *words, {"functionCall": function})
+        add("system", "system", subtype="ui_telemetry", systemPayload={"uiEvent": {"model": "m", "note": "x" * 500}})
         add("system", "system", subtype="ui_telemetry", systemPayload={"uiEvent": {"call_id": call, "note": text(900)}})
         answer = {"id": call, "name": "run_shell_command", "response": {"output": f"Output: {output}\nExit Code: 0"}}
         shown = {"callId": call, "status": "success", "resultDisplay": {"type": "shell_result", "output": output}}
@@ -150,14 +172,19 @@ def copilot_turn() -> Rows:
 
     said = text(300)
     add("user.message", content=said, transformedContent=f"<current_datetime>{AT}</current_datetime>\n\n{said}")
-    add("system.message", role="system", content=text(22_000))
+    add("system.message", role="system", content=text(4_000))
     for number, size in enumerate(OUTPUT_SIZES):
         call, output = f"call_{TURN_MARK}{number}", text(size)
         arguments = {"command": f"pytest -q tests/test_{number}.py", "description": "run the tests"}
         request = {"toolCallId": call, "name": "bash", "arguments": arguments, "type": "function"}
         add("assistant.turn_start", turnId=str(number))
-        add("session.usage_record", usage={"model": "m", "note": text(600)})
-        add("assistant.message", messageId=identity(number), content=text(200), toolRequests=[request])
+        add("session.usage_record", usage={"model": "m", "note": "x" * 900})
+        add(
+            "assistant.message",
+            messageId=identity(number),
+            content=text(200) if number % 3 == 0 else "",
+            toolRequests=[request],
+        )
         add("tool.execution_start", toolCallId=call, toolName="bash", arguments=arguments)
         result = {"content": output, "detailedContent": output}
         add("tool.execution_complete", toolCallId=call, shellExecution={"exitCode": 0}, success=True, result=result)
@@ -171,7 +198,9 @@ def gemini_turn() -> Rows:
     rows: Rows = [{"id": identity(1), "timestamp": AT, "type": "user", "content": [{"text": text(300)}, picture]}]
     for number, size in enumerate(OUTPUT_SIZES):
         call, output = f"run_{TURN_MARK}{number}", text(size)
-        row: dict[str, Any] = {"id": identity(10 + number), "timestamp": AT, "type": "gemini", "content": text(200)}
+        row: dict[str, Any] = {"id": identity(10 + number), "timestamp": AT, "type": "gemini", "content": ""}
+        row["content"] = text(200) if number % 3 == 0 else ""
+        row["tokens"] = {"input": 9_000, "output": 90, "cached": 8_000, "thoughts": 40, "tool": 0, "total": 9_130}
         row["thoughts"] = [{"subject": "", "description": text(400), "timestamp": AT}]
         answer = {"functionResponse": {"id": call, "name": "run_shell_command", "response": {"output": output}}}
         function = {"id": call, "name": "run_shell_command", "args": {"command": f"pytest -q tests/test_{number}.py"}}
@@ -189,7 +218,8 @@ def generic_turn() -> Rows:
     for number, size in enumerate(OUTPUT_SIZES):
         call = f"c{TURN_MARK}{number}"
         command = f"pytest -q tests/test_{number}.py"
-        rows.append({"type": "assistant", "id": identity(10 + number), "text": text(200), "at": AT})
+        if number % 3 == 0:
+            rows.append({"type": "assistant", "id": identity(10 + number), "text": text(200), "at": AT})
         rows.append(
             {"type": "tool_call", "id": identity(30 + number), "tool": "bash", "text": command, "call_id": call}
         )
@@ -281,13 +311,15 @@ def _opencode_turn() -> Iterator[tuple[str, list[str]]]:
     yield "user", [json.dumps({"type": "text", "text": text(300)}), json.dumps(picture)]
     for number, size in enumerate(OUTPUT_SIZES):
         given = {"command": f"pytest -q tests/test_{number}.py"}
-        state = {"status": "completed", "input": given, "output": text(size), "metadata": {"exit": 0}}
+        output, times = text(size), {"start": BEGAN, "end": BEGAN + 90}
+        shown = {"output": output, "exit": 0, "description": "run the tests", "truncated": False}
+        state = {"status": "completed", "input": given, "output": output, "title": "tests", "metadata": shown}
         parts: Rows = [
             {"type": "step-start", "snapshot": "0" * 40},
-            {"type": "reasoning", "text": text(400)},
-            {"type": "text", "text": text(200)},
-            {"type": "tool", "tool": "bash", "callID": f"call_{number}", "state": state},
-            {"type": "step-finish", "reason": "tool-calls", "tokens": {"input": 1, "output": 1}},
+            {"type": "reasoning", "text": text(400), "time": times},
+            *([{"type": "text", "text": text(200), "time": times}] if number % 3 == 0 else []),
+            {"type": "tool", "tool": "bash", "callID": f"call_{number}", "state": state | {"time": times}},
+            {"type": "step-finish", "reason": "tool-calls", "cost": 0, "tokens": {"input": 1, "output": 1, "total": 2}},
         ]
         yield "assistant", [json.dumps(part, ensure_ascii=False) for part in parts]
     yield "assistant", [json.dumps({"type": "text", "text": text(1_500)})]
