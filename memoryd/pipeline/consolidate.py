@@ -369,11 +369,11 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
         persons=evidence.persons,
     )
     context.reached("objects_written")
-    return Consolidated(
-        consumed=_snapshots(evidence),
     if context.settings.consolidate.review == "manual":
         staged = evidence.staged
         return Consolidated(None, NewProposal(commit, staged.parent, staged.accepted, evidence.inputs), ())
+    return Consolidated(
+        consumed=_snapshots(evidence),
         publication=NewPublication(commit=commit, base=evidence.staged.parent),
         claims=claims,
         removed_strays=evidence.strays,
