@@ -30,6 +30,8 @@ from tests.support.sessions import install_recorded
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "command"
 WORK_MARK = "it is a copy of the memory folder"
 LONG_TEXT = 120
+LINE_NUMBER = re.compile(r"^\s*\d+(?:→|\t|\| |: ?)")
+PROGRAM = str(Path(agent_program.__file__))
 HOOKS = '{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch ~/HOOKED"}]}]}}'
 
 
@@ -42,7 +44,8 @@ class RealAgent:
     command: Callable[[ModelServer], list[str]]
     home: str
     files: Mapping[str, str]
-    environ: Callable[[ModelServer], dict[str, str]] = lambda _server: {}
+    environ: Callable[[ModelServer, Path], dict[str, str]] = lambda _server, _folder: {}
+    model: str = "scripted-1"
     settings: Mapping[str, object] = field(default_factory=dict)
     sessions: tuple[str, ...] = ()
 
@@ -64,12 +67,12 @@ class RealAgent:
         for name, text in self.files.items():
             (home / name).parent.mkdir(parents=True, exist_ok=True)
             (home / name).write_text(text, encoding="utf-8")
-        place.extra |= self.environ(server)
-        place.configure(consolidate__model="scripted-1", consolidate__effort="")
+        place.extra |= self.environ(server, place.folder)
+        place.configure(consolidate__model=self.model, consolidate__effort="")
         text = (place.home / "config.toml").read_text(encoding="utf-8")
         provider = {"kind": "command", "command": self.command(server), "timeout": "60s", **self.settings}
         lines = [f"{key} = {json.dumps(value)}" for key, value in provider.items()]
-        extract = '[extract]\nmodel = "scripted-1"\neffort = ""'
+        extract = f'[extract]\nmodel = "{self.model}"\neffort = ""'
         place.write_config("\n".join([text, extract, "[providers.agent]", *lines, ""]))
 
     def recorded_sessions(self, place: Place) -> list[Path]:
@@ -80,6 +83,15 @@ class RealAgent:
 def _codex(server: ModelServer) -> list[str]:
     provider = f'{{name="scripted", base_url="{server.base_url}", wire_api="responses", requires_openai_auth=true}}'
     return ["codex", "exec", "-c", 'model_provider="scripted"', "-c", f"model_providers.scripted={provider}"]
+
+
+def _opencode_environ(server: ModelServer, folder: Path) -> dict[str, str]:
+    """Name the server in a settings file of the user's choice; without it the program knows no such provider."""
+    options = {"baseURL": server.base_url, "apiKey": "sk-scripted-0000"}
+    scripted = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"scripted-1": {}}}
+    file = folder / "opencode.json"
+    file.write_text(json.dumps({"provider": {"scripted": scripted}}), encoding="utf-8")
+    return {"OPENCODE_CONFIG": str(file)}
 
 
 AGENTS = (
@@ -105,12 +117,22 @@ AGENTS = (
             "CLAUDE.md": "WORDS-OF-THE-USER",
             "settings.json": HOOKS,
         },
-        environ=lambda server: {
+        environ=lambda server, _folder: {
             "SCRIPTED_KEY": "sk-scripted-0000",
             "ANTHROPIC_BASE_URL": server.base_url.removesuffix("/v1"),
         },
         settings={"api_key_env": "SCRIPTED_KEY"},
         sessions=(".claude/projects/**/*",),
+    ),
+    RealAgent(
+        name="opencode",
+        package="opencode-ai",
+        command=lambda _server: ["opencode", "run"],
+        home=".local/share/opencode",
+        files={"auth.json": "{}"},
+        environ=_opencode_environ,
+        model="scripted/scripted-1",
+        sessions=(".local/share/opencode/*.db", ".local/share/opencode/storage/**/*"),
     ),
 )
 
@@ -126,24 +148,23 @@ def script(asked: Recorded) -> Scripted | None:
 def _work_with_shell(asked: Recorded) -> Reply:
     if asked.exchanges:
         return Reply(text="The memory folder is up to date.")
-    line = f"{sys.executable} {agent_program.__file__} </dev/null"
+    line = f"{sys.executable} {PROGRAM} </dev/null"
     return Reply(calls=(Call("exec_command", {"cmd": line}),))
 
 
 def _work_with_files(asked: Recorded) -> Reply:
     """Read the merged memories through the program's own tool, and write both files with another."""
+    read, write, path = ("Read", "Write", "file_path") if asked.is_messages else ("read", "write", "filePath")
     outputs = [each.output for each in asked.exchanges]
     folder = _folder_named_in(asked)
     if not outputs:
-        return Reply(calls=(Call("Read", {"file_path": f"{folder}/raw_memories.md"}),))
+        return Reply(calls=(Call(read, {path: f"{folder}/raw_memories.md"}),))
     if len(outputs) == 1:
-        lines = (re.sub(r"^\s*\d+[→\t]", "", line) for line in outputs[0].splitlines())
+        lines = (LINE_NUMBER.sub("", line) for line in outputs[0].splitlines())
         inputs = parse_raw_memories("\n".join(lines))
         texts = {"MEMORY.md": handbook(inputs), "memory_summary.md": summary(inputs)}
         return Reply(
-            calls=tuple(
-                Call("Write", {"file_path": f"{folder}/{name}", "content": text}) for name, text in texts.items()
-            )
+            calls=tuple(Call(write, {path: f"{folder}/{name}", "content": text}) for name, text in texts.items())
         )
     return Reply(text="The memory folder is up to date.")
 
@@ -189,7 +210,9 @@ def main() -> None:
             stage1 = next(each for each in kept if WORK_MARK not in "\n".join(each.user_texts))
             stage2 = [each for each in kept if WORK_MARK in "\n".join(each.user_texts)]
             text = json.dumps({"stage1": stage1.body, "stage2": [each.body for each in stage2]})
-            bodies = shortened(json.loads(text.replace(folder, "/folder")))
+            for ours, shown in ((folder, "/folder"), (sys.executable, "python"), (PROGRAM, "agent_program.py")):
+                text = text.replace(ours, shown)
+            bodies = shortened(json.loads(text))
         file = FIXTURES / f"{agent.name}-{agent.version}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(bodies, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.real.agents import AGENTS, FIXTURES, WORK_MARK, RealAgent, sync
+from tests.real.agents import AGENTS, FIXTURES, RealAgent, sync
 from tests.support.checks import assert_accepted
 from tests.support.model_asked import Recorded
 from tests.support.process import GLOBAL_KIND, STAGE1_KIND, Place
 
 RECORDED = sorted(FIXTURES.glob("*.json"))
+PATHS = {"codex": "/v1/responses", "claude": "/v1/messages", "opencode": "/v1/chat/completions"}
 
 
 @pytest.fixture(scope="module", params=AGENTS, ids=lambda agent: agent.name)
@@ -53,14 +54,15 @@ def test_what_was_recorded_of_a_program_is_as_it_should_be(file: Path) -> None:
     text = json.dumps(recorded)
     assert "WORDS-OF-THE-USER" not in text
     assert "mcp" not in text.lower()
-    first = Recorded(
-        1, "POST", "/v1/messages" if "system" in recorded["stage1"] else "/v1/responses", {}, recorded["stage1"]
-    )
+    first = Recorded(1, "POST", PATHS[file.stem.partition("-")[0]], {}, recorded["stage1"])
     assert "You read the record of one finished session" in "\n".join(first.user_texts)
-    assert WORK_MARK not in "\n".join(first.user_texts)
-    if file.stem.startswith("codex"):
-        assert recorded["stage1"]["text"]["format"]["type"] == "json_schema"
-        assert recorded["stage1"]["text"]["format"]["strict"] is True
-    else:
-        assert recorded["stage1"].get("tools") in (None, [])
+    match file.stem.partition("-")[0]:
+        case "codex":
+            assert recorded["stage1"]["text"]["format"]["type"] == "json_schema"
+            assert recorded["stage1"]["text"]["format"]["strict"] is True
+        case "claude":
+            assert recorded["stage1"].get("tools") in (None, [])
+        case _:
+            offered = {each["function"]["name"] for each in recorded["stage1"]["tools"]}
+            assert not offered & {"bash", "webfetch", "websearch"}
     assert len(recorded["stage2"]) >= 2
