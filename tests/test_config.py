@@ -566,3 +566,29 @@ def test_the_examples_values_are_the_defaults(tmp_path: Path) -> None:
     without_presets = re.sub(r"(?ms)^#\[providers.*?(?=^# Stage 1)", "", example_toml())
     uncommented = re.sub(r"(?m)^#(?!provider |model |max_input_tokens )(?=\S)", "", without_presets)
     assert read(tmp_path, uncommented).public() == config.load(tmp_path / "memory home", environ={}, file=None).public()
+
+
+def test_a_credential_of_the_service_is_taken_before_the_variable_of_its_name(tmp_path: Path) -> None:
+    provider = Provider(kind=ProviderKind.OPENAI, api_key_env="OPENAI_API_KEY")
+    environ = {"OPENAI_API_KEY": "sk-of-the-variable", "CREDENTIALS_DIRECTORY": str(tmp_path)}
+    assert config.resolve_api_key(provider, environ) == "sk-of-the-variable"
+    credential = tmp_path / "OPENAI_API_KEY"
+    credential.write_text("sk-of-the-service\n")
+    credential.chmod(0o440)  # as the service manager leaves it, with an access list beside
+    assert config.resolve_api_key(provider, environ) == "sk-of-the-service"
+    credential.write_text("")
+    with pytest.raises(ConfigError, match="the credential OPENAI_API_KEY of the service does not hold one key"):
+        config.resolve_api_key(provider, environ)
+
+
+def test_the_stamp_of_a_key_changes_with_its_file_and_shows_nothing_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    provider = Provider(kind=ProviderKind.OPENAI, api_key_file=file)
+    stamps = [config.key_stamp(Provider(kind=ProviderKind.OPENAI)), config.key_stamp(provider)]
+    for text, mode in (("sk-one-0123456789", 0o600), ("sk-two-01234567890", 0o600), ("sk-two-01234567890", 0o644)):
+        file.write_text(text)
+        file.chmod(mode)
+        stamps.append(config.key_stamp(provider))
+    assert len(set(stamps)) == 5
+    assert config.key_stamp(provider) == stamps[-1]
+    assert not any("sk-" in stamp for stamp in stamps)

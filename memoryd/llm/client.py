@@ -183,7 +183,7 @@ class ModelClient:
             stream=self._stream,
         )
         now = self._wiring.clock.now()
-        self.gate.snapshot = parse_limits(reply.headers, now) or self.gate.snapshot
+        self.gate.snapshot = _shown(parse_limits(reply.headers, now), show) or self.gate.snapshot
         body = body_of(self._endpoint, reply, assemble=self._codec.assemble, now=now, show=show)
         flight.usage = self._codec.usage(body)
         answer = self._codec.decode(body)
@@ -279,6 +279,14 @@ def _ran_into_the_window(question: Question, answer: Answer, usage: Usage) -> bo
 
 def _least(*limits: int | None) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _shown(snapshot: LimitSnapshot | None, show: Show) -> LimitSnapshot | None:
+    """The names of limits are the server's words, and stand in messages and in the ledger."""
+    if snapshot is None:
+        return None
+    windows = tuple(replace(window, name=show(window.name)) for window in snapshot.windows)
+    return replace(snapshot, windows=windows, reached=snapshot.reached and show(snapshot.reached))
 
 
 def _estimated(plan: RequestPlan, answer: Answer) -> Usage:

@@ -28,7 +28,7 @@ def body_of(endpoint: Endpoint, reply: HttpReply, *, assemble: Assemble, now: fl
         raise classify_http(endpoint, reply.status, reply.headers, reply.text, now=now, show=show)
     body = _streamed(endpoint, reply, assemble) if is_stream(reply.headers, reply.text) else _decoded(reply.text)
     if not isinstance(body, dict):
-        raise quota_sentence(endpoint, reply.text) or _no_json(endpoint, reply)
+        raise quota_sentence(endpoint, reply.text) or _no_json(endpoint, reply, show)
     failure = error_in_body(endpoint, reply.headers, body, now=now, show=show)
     if failure is not None:
         raise failure
@@ -61,10 +61,10 @@ def _decoded(text: str) -> object:
     return value
 
 
-def _no_json(endpoint: Endpoint, reply: HttpReply) -> MalformedReply:
+def _no_json(endpoint: Endpoint, reply: HttpReply, show: Show) -> MalformedReply:
     kind = next((value for key, value in reply.headers.items() if key.lower() == "content-type"), "no content type")
     return MalformedReply(
-        f"{endpoint.provider} answered {reply.status} with what is no JSON object ({kind.split(';')[0][:60]})",
+        f"{endpoint.provider} answered {reply.status} with what is no JSON object ({show(kind.split(';')[0])[:60]})",
         status=reply.status,
         remedy=f"check base_url in {endpoint.section} (now {endpoint.base_url})",
     )
