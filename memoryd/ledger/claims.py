@@ -1,5 +1,6 @@
 """Provenance: what the handbook claims, on whose evidence, since when, until when and why not any longer."""
 
+import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -174,6 +175,11 @@ def earlier_texts(conn: sqlite3.Connection, claim_id: int) -> list[EarlierText]:
     return fetch_all(conn, _SQL["list_earlier_texts"], {"claim_id": claim_id}, EarlierText)
 
 
+def erase_earlier_texts(conn: sqlite3.Connection, thread_ids: Iterable[str]) -> int:
+    """Delete what claims said while one of these sessions supported them; part of forgetting the sessions."""
+    return change(conn, _SQL["delete_earlier_texts"], {"threads": json.dumps(list(thread_ids))})
+
+
 def _merged(claims: Sequence[NewClaim]) -> dict[Place, NewClaim]:
     """Join bullets that say the same in the same place: their evidence adds up, the first status stands."""
     merged: dict[Place, NewClaim] = {}
@@ -262,7 +268,8 @@ def _reasons(
 
 def _keep(conn: sqlite3.Connection, row: ClaimRow, claim: NewClaim, now: float) -> int:
     if (row.text, row.status) != (claim.text, claim.status):
-        change(conn, _SQL["insert_earlier_text"], {"id": row.id, "now": int(now)})
+        threads = json.dumps(row.thread_ids)
+        change(conn, _SQL["insert_earlier_text"], {"id": row.id, "now": int(now), "threads": threads})
     changes = {"text": claim.text, "scope": claim.scope, "status": claim.status, "author": claim.author.value}
     if changes != {name: getattr(row, name) for name in changes}:
         change(conn, _SQL["rewrite_claim"], {"id": row.id, **changes})

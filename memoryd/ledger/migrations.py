@@ -34,6 +34,7 @@ def shipped() -> tuple[Migration, ...]:
         Migration(4, queries.read("migrations/0004_reasoning.sql")),
         Migration(5, queries.read("migrations/0005_claims.sql")),
         Migration(6, queries.read("migrations/0006_held.sql")),
+        Migration(7, queries.read("migrations/0007_claim_texts.sql")),
     )
 
 

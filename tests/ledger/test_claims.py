@@ -166,3 +166,18 @@ def test_a_persons_word_is_kept_as_theirs(conn: sqlite3.Connection) -> None:
     claims.replace_claims(conn, [replace(UV, author=Author.PERSON)], now=NOW + 9)
 
     assert [row.author for row in claims.valid(conn)] == ["person"]
+
+
+def test_an_earlier_text_is_forgotten_with_a_session_that_supported_it_then(conn: sqlite3.Connection) -> None:
+    """I12: the claim rests on another session by now, and nothing else links it to the one that is forgotten."""
+    first = replace(UV, text="use uv for every install in the shop", thread_ids=("a", "b"))
+    claims.replace_claims(conn, [first], now=NOW)
+    for number, text in enumerate(
+        ("use uv for each install in the shop", "use uv for any install in the shop"), start=1
+    ):
+        claims.replace_claims(conn, [replace(first, text=text, thread_ids=("b",))], now=NOW + number)
+
+    assert claims.erase_earlier_texts(conn, ["a", "nobody"]) == 1
+
+    assert [each.text for each in claims.earlier_texts(conn, 1)] == ["use uv for each install in the shop"]
+    assert len(claims.valid(conn)) == 1

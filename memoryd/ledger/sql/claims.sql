@@ -37,8 +37,17 @@ UPDATE claims SET successor_id = :successor_id WHERE id = :id;
 UPDATE claims SET text = :text, scope = :scope, status = :status, author = :author WHERE id = :id;
 
 -- name: insert_earlier_text
--- What it said until now.
-INSERT INTO claim_texts (claim_id, text, status, until) SELECT id, text, status, :now FROM claims WHERE id = :id;
+-- What it said until now, and on whose evidence.
+INSERT INTO claim_texts (claim_id, text, status, until, threads)
+SELECT id, text, status, :now, :threads FROM claims WHERE id = :id;
+
+-- name: delete_earlier_texts
+-- Also of claims that rest on other sessions by now.
+DELETE FROM claim_texts
+WHERE EXISTS (
+  SELECT 1 FROM json_each(claim_texts.threads) AS supporting
+  WHERE supporting.value IN (SELECT value FROM json_each(:threads))
+);
 
 -- name: list_earlier_texts
 -- Oldest first.

@@ -296,13 +296,15 @@ CREATE TABLE claim_threads (
 
 CREATE INDEX claim_threads_thread ON claim_threads (thread_id);
 
--- What a claim said before it was reworded, or how it was marked, until when; oldest first.
+-- What a claim said before it was reworded, or how it was marked, until when; oldest first. threads: a JSON list of the
+-- sessions that supported it then, with which the text is forgotten.
 CREATE TABLE claim_texts (
   id INTEGER PRIMARY KEY,
   claim_id INTEGER NOT NULL REFERENCES claims (id) ON DELETE CASCADE,
   text TEXT NOT NULL,
   status TEXT NOT NULL,
-  until INTEGER NOT NULL
+  until INTEGER NOT NULL,
+  threads TEXT NOT NULL DEFAULT '[]'
 ) STRICT;
 
 CREATE INDEX claim_texts_claim ON claim_texts (claim_id);
@@ -327,4 +329,4 @@ CREATE TABLE model_facts (
 ) STRICT, WITHOUT ROWID;
 
 PRAGMA application_id = 1835363684;
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
