@@ -136,11 +136,15 @@ class JobCapReached(MemorydError):
 
 
 class ModelError(MemorydError):
-    """Base of what a model endpoint can do wrong. `status` is the HTTP status, None when there was none."""
+    """Base of what a model endpoint can do wrong. `status` is the HTTP status, None when there was none.
+
+    `spent` are the tokens (input, output) that the failure took all the same, where that is known.
+    """
 
     def __init__(self, message: str, *, remedy: str = "", status: int | None = None) -> None:
         super().__init__(message, remedy=remedy)
         self.status = status
+        self.spent: tuple[int, int] | None = None
 
 
 class ModelUnavailable(ModelError):

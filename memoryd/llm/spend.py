@@ -117,6 +117,8 @@ def usage_of_failure(error: ModelError, *, sent: bool) -> Usage | None:
 
     A transfer that broke, a gateway that lost patience and a reply that cannot be read may all have been charged.
     """
+    if error.spent is not None:
+        return Usage(*error.spent, measured=False)
     if not sent:
         return Usage()
     turned_away = error.status is not None and error.status >= 300 and error.status not in MAYBE_CHARGED_STATUSES

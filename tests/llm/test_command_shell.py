@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from memoryd.llm.client import ModelClient, Wiring
 from memoryd.llm.command.confinement import Confiner, Mechanism, Tools
 from memoryd.llm.command.shell import Place, check_command
 from memoryd.llm.providers import Programs, open_client
-from memoryd.llm.question import ModelTurn, UserTurn
+from memoryd.llm.question import Errand, ModelTurn, UserTurn
 from memoryd.llm.spend import RequestOutcome
 from memoryd.redact import Redactor
 from tests.llm.asking import PURPOSE, SCHEMA, Book, a_question
@@ -238,6 +239,37 @@ async def test_codex_is_asked_with_its_own_options_and_its_usage_is_booked(stand
 async def test_a_turn_that_was_completed_is_believed_whatever_the_exit_status(stand: Stand) -> None:
     stand.program("codex", f"cat <<'EOF'\n{CODEX_ANSWER}\nEOF\nexit 1")
     assert (await stand.client("codex", "exec").ask(a_question(), PURPOSE)).text == "the answer"
+
+
+async def test_what_a_run_that_failed_took_is_booked_where_it_says_so(stand: Stand) -> None:
+    """I9: a limit that is met half-way has cost what came before."""
+    failed = {"type": "result", "subtype": "success", "is_error": True, "result": "You've hit your limit"}
+    usage = {"input_tokens": 900, "cache_read_input_tokens": 100, "output_tokens": 50}
+    stand.program("claude", f"cat <<'EOF'\n{json.dumps({**failed, 'usage': usage})}\nEOF\nexit 1")
+    with pytest.raises(RateLimited):
+        await stand.client("claude", "-p").ask(a_question(), PURPOSE)
+    (result,) = stand.book.results
+    assert result.usage is not None
+    assert (result.usage.input, result.usage.output) == (1_000, 50)
+
+
+async def test_an_errand_is_done_in_its_folder(stand: Stand) -> None:
+    stand.program("agent", "pwd; ls")
+    folder = stand.staging / "token" / "copy"
+    folder.mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("x")
+    question = replace(a_question(), errand=Errand(folder, 20.0))
+    answer = await stand.client("agent").ask(question, PURPOSE)
+    assert answer.text.split() == [os.path.realpath(folder), "MEMORY.md"]
+
+
+async def test_an_errand_has_its_own_time(stand: Stand) -> None:
+    stand.program("agent", "sleep 3600")
+    folder = stand.staging / "copy"
+    folder.mkdir()
+    question = replace(a_question(), errand=Errand(folder, 0.3))
+    with pytest.raises(Unreachable, match=r"did not end within 0\.3 seconds"):
+        await stand.client("agent", timeout="10m").ask(question, PURPOSE)
 
 
 HOMES: list[tuple[str, str, str]] = [

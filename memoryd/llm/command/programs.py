@@ -37,10 +37,15 @@ class AgentHome:
     is_optional: bool = False
 
 
-def _opencode_config() -> str:
-    """No tool reaches out of the folder or of the machine, and nothing is asked of a person who is not there."""
-    tools = {"edit": "allow", "bash": "deny", "webfetch": "deny", "websearch": "deny", "external_directory": "deny"}
-    return json.dumps({"share": "disabled", "autoupdate": False, "permission": tools})
+def _opencode_config(permission: Mapping[str, str]) -> str:
+    return json.dumps({"share": "disabled", "autoupdate": False, "permission": permission})
+
+
+# No tool reaches out of the folder or of the machine, and nothing is asked of a person who is not there.
+_OPENCODE_HANDS: Final = {
+    **dict.fromkeys(("edit", "read", "list", "glob", "grep"), "allow"),
+    **dict.fromkeys(("bash", "webfetch", "websearch", "external_directory", "task", "skill"), "deny"),
+}
 
 
 def _gemini_settings(environ: Mapping[str, str]) -> Mapping[str, str]:
@@ -88,6 +93,7 @@ class Program:
     variables: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
     fixed: Mapping[str, str] = field(default_factory=dict)
+    fixed_answering: Mapping[str, str] = field(default_factory=dict)
     settings: Callable[[Mapping[str, str]], Mapping[str, str]] = _no_settings
     login: str = ""
     read: ReadOutput = read_plain
@@ -171,7 +177,8 @@ OPENCODE: Final = Program(
     private=("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"),
     variables=("OPENCODE_CONFIG",),
     keys=("OPENCODE_API_KEY",),
-    fixed={"OPENCODE_CONFIG_CONTENT": _opencode_config(), "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+    fixed={"OPENCODE_CONFIG_CONTENT": _opencode_config(_OPENCODE_HANDS), "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+    fixed_answering={"OPENCODE_CONFIG_CONTENT": _opencode_config({"*": "deny"})},
     login="opencode auth login",
     read=read_opencode,
 )

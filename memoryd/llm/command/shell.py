@@ -104,13 +104,15 @@ class CommandShell:
         hidden = _real(self._place.hidden)
         mechanism = await self._confiner.mechanism(folder, hidden)
         words = completed(self._command, self._options(asked, folder, mechanism))
-        launch = Launch((executable, *_with_model(words[1:], asked)), around.environ, cwd, folder)
+        environ = around.environ if errand else {**around.environ, **self._program.fixed_answering}
+        launch = Launch((executable, *_with_model(words[1:], asked)), environ, cwd, folder)
         writable = (folder, *((cwd,) if errand else ()), *(login.real for login in around.logins))
         bounded = self._confiner.confined(mechanism, launch, Bounds(writable, hidden, seconds))
         ended = await run(bounded, text_at(asked, "prompt").encode("utf-8", "replace"), seconds=seconds)
         said = self._program.read(ended.stdout.decode("utf-8", "replace"))
         error = failure(Run(endpoint, ended, said, seconds, self._program.login), now=self._clock.now(), show=show)
         if error is not None:
+            error.spent = (said.usage.input, said.usage.output) if said.usage else None
             raise error
         usage = asdict(said.usage) if said.usage else None
         return HttpReply(200, {}, json.dumps({"text": said.text, "usage": usage}))
