@@ -1,7 +1,8 @@
 """The ledger as the rest of the house holds it: one connection, one thread, whole transactions.
 
-A transaction is one synchronous function that takes the connection first. It runs from BEGIN to COMMIT on the
-connection's own thread, so that no task can be cancelled inside it and no two tasks can share it.
+A transaction is one synchronous function that takes the connection first. It runs on the connection's own thread from
+its first statement to its last, so that no task can be cancelled inside it. Those that wait to write at the same time
+are committed together, one after the other, and none of them hears of it (turns.py).
 """
 
 import asyncio
@@ -15,16 +16,13 @@ import aiosqlite
 
 from memoryd.clock import Clock
 from memoryd.errors import LedgerBusy, LedgerCorrupt, MemorydError, StorageError
-from memoryd.ledger import migrations, mounts, opening, queries
+from memoryd.ledger import migrations, mounts, opening
 from memoryd.ledger.migrations import Migration
-from memoryd.ledger.translate import translated
+from memoryd.ledger.translate import as_ours, translated
+from memoryd.ledger.turns import READ, Turn, Turns, transact
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_SQL = queries.load("connection")
-WRITE = (_SQL["begin_write"], _SQL["commit"])
-READ = (_SQL["begin_read"], _SQL["rollback"])
 
 BUSY_TRIES = 12
 """A minute, each try waiting for busy_timeout on the ledger's thread: other tasks' reads go on between them."""
@@ -54,6 +52,7 @@ class Ledger:
         self._raw = raw
         self._connection = connection
         self._writable = writable
+        self._turns = Turns()
         self._open = True
 
     @classmethod
@@ -101,7 +100,11 @@ class Ledger:
     async def write(
         self, fn: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run `fn(conn, ...)` as one transaction that may write: all of it is committed, or nothing on any error."""
+        """Run `fn(conn, ...)` as one transaction that may write: all of it is committed, or nothing on any error.
+
+        It has no effect but on the ledger: it may run twice, the first time in vain, when another one that was to be
+        committed with it fails, or when SQLite's write lock could not be had.
+        """
         if not self._writable:
             raise StorageError(f"cannot write to the ledger {self.path}: it was opened for reading")
 
@@ -109,13 +112,33 @@ class Ledger:
             self.fence()
             return fn(conn, *args, **kwargs)
 
-        return await self._run(WRITE, fenced, "write to")
+        for _ in range(BUSY_TRIES - 1):
+            try:
+                return await self._write(fenced)
+            except LedgerBusy:
+                continue  # another program holds the write lock; nothing of this transaction stayed
+        return await self._write(fenced)
+
+    async def _write(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+        self._check_open("write to")
+        turn = Turn(fn)
+        self._turns.join(turn)
+        return await self._on_thread(lambda: self._turns.take(self._raw, turn), "write to")
 
     async def read(
         self, fn: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run `fn(conn, ...)` on one snapshot; whatever it writes is undone."""
-        return await self._run(READ, lambda conn: fn(conn, *args, **kwargs), "read")
+
+        def on_snapshot() -> T:
+            return transact(self._raw, READ, lambda conn: fn(conn, *args, **kwargs))
+
+        for _ in range(BUSY_TRIES - 1):
+            try:
+                return await self._on_thread(on_snapshot, "read")
+            except LedgerBusy:
+                continue  # another program is recovering the log
+        return await self._on_thread(on_snapshot, "read")
 
     async def apart(
         self, fn: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
@@ -128,30 +151,29 @@ class Ledger:
 
         return await self._on_thread(fenced, "look after")
 
-    async def _run(self, frame: tuple[str, str], fn: Callable[[sqlite3.Connection], T], attempt: str) -> T:
-        for _ in range(BUSY_TRIES - 1):
-            try:
-                return await self._on_thread(lambda: transact(self._raw, frame, fn), attempt)
-            except LedgerBusy:
-                continue  # another program holds the write lock; nothing of this transaction stayed
-        return await self._on_thread(lambda: transact(self._raw, frame, fn), attempt)
-
     async def _on_thread(self, work: Callable[[], T], attempt: str) -> T:
-        if not self._open:
-            raise StorageError(f"cannot {attempt} the ledger {self.path}: it is closed")
+        self._check_open(attempt)
 
         def job() -> T:
             try:
-                with translated(self.path, attempt):
-                    return work()
+                return work()
             except LedgerCorrupt as error:
                 self.damage = error.message
                 raise
+            except (sqlite3.Error, OSError) as error:
+                ours = as_ours(error, self.path, attempt)
+                if isinstance(ours, LedgerCorrupt):
+                    self.damage = ours.message
+                raise ours from error
 
         # aiosqlite's own methods run one statement each; only this private one runs a whole function on its thread.
         # The minor version is pinned, and tests/ledger/test_database.py shows what is relied upon.
         execute = cast("Callable[[Callable[[], T]], Awaitable[T]]", self._connection._execute)  # noqa: SLF001 - said above
         return await execute(job)
+
+    def _check_open(self, attempt: str) -> None:
+        if not self._open:
+            raise StorageError(f"cannot {attempt} the ledger {self.path}: it is closed")
 
     @property
     def is_open(self) -> bool:
@@ -187,17 +209,3 @@ async def _start(connection: aiosqlite.Connection) -> None:
         await starting
         await connection.close()
         raise
-
-
-def transact(conn: sqlite3.Connection, frame: tuple[str, str], fn: Callable[[sqlite3.Connection], T]) -> T:
-    """Run `fn(conn)` between the two statements of `frame` (WRITE or READ); on any error nothing of it stays."""
-    begin, end = frame
-    conn.execute(begin)
-    try:
-        result = fn(conn)
-        conn.execute(end)
-    except BaseException:
-        if conn.in_transaction:
-            conn.execute(_SQL["rollback"])
-        raise
-    return result

@@ -23,10 +23,15 @@ def translated(path: Path, attempt: str) -> Iterator[None]:
     """
     try:
         yield
-    except sqlite3.Error as error:
-        raise _from_sqlite(error, path, attempt) from error
-    except OSError as error:
-        raise _from_system(error, path, attempt) from error
+    except (sqlite3.Error, OSError) as error:
+        raise as_ours(error, path, attempt) from error
+
+
+def as_ours(error: sqlite3.Error | OSError, path: Path, attempt: str) -> StorageError:
+    """Return what `translated` raises instead of this error."""
+    if isinstance(error, sqlite3.Error):
+        return _from_sqlite(error, path, attempt)
+    return _from_system(error, path, attempt)
 
 
 def _from_sqlite(error: sqlite3.Error, path: Path, attempt: str) -> StorageError:

@@ -68,8 +68,11 @@ def watermarks_and_epochs_never_go_back(before: Job, after: Job) -> bool:
 
 
 def only_the_holder_moves_the_success_watermark(before: Job, after: Job) -> bool:
+    """Or whoever has leased it anew in the very transaction that ended the run."""
     moved = after.last_success_watermark != before.last_success_watermark
-    return not moved or (before.status == Status.RUNNING and after.status in (Status.DONE, Status.PENDING))
+    leased_anew = after.status == Status.RUNNING and after.epoch == before.epoch + 1
+    ended = after.status in (Status.DONE, Status.PENDING) or leased_anew
+    return not moved or (before.status == Status.RUNNING and ended)
 
 
 def a_failure_moves_no_success_watermark(before: Job, after: Job) -> bool:

@@ -5,17 +5,17 @@ then the invariants of DESIGN are asked.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from memoryd.errors import BudgetSpent, LeaseLost
 from memoryd.ledger import jobs
-from memoryd.ledger.database import WRITE, transact
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import Snapshot
 from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import JobKind
+from memoryd.ledger.turns import WRITE, Turn, Turns, transact
 from tests.ledger import invariants
 from tests.ledger.factories import NOW
 from tests.ledger.faults import NO_FAULT, AnswerLost, Fault, FaultyConnection, Killed
@@ -105,6 +105,36 @@ class Machine:
         conn.arm(NO_FAULT)
         self.check()
         return answer
+
+    def _step_together(
+        self, daemon: Daemon, steps: Sequence[tuple[Act[T], Callable[[], T]]], fault: Fault
+    ) -> list[T | Unknown]:
+        """Let a daemon do several things at the same time; what one of them is refused costs the others nothing.
+
+        What happens after a commit is the same for one and for several, so that no fault is of that kind here.
+        """
+        daemon.conn.arm(fault, lambda: self._intrude(daemon))
+        turns = Turns()
+        waiting = [Turn(act) for act, _ in steps]
+        for turn in waiting:
+            turns.join(turn)
+        answers: list[T | Unknown] = []
+        for turn, (_, predict) in zip(waiting, steps, strict=True):
+            answer: T | Unknown = UNKNOWN
+            try:
+                answer = turns.take(daemon.conn, turn)
+            except LeaseLost:
+                self._expect_lost(predict)
+            except Killed:
+                self._die(daemon)
+                break
+            else:
+                expected = predict()
+                assert answer == expected, f"the ledger said {answer!r}, not {expected!r}"
+            answers.append(answer)
+        daemon.conn.arm(NO_FAULT)
+        self.check()
+        return answers
 
     def _expect_lost(self, predict: Callable[[], object]) -> None:
         try:

@@ -36,6 +36,7 @@ _CHOICES: dict[str, int] = {
     "discover": 14,
     "claim": 26,
     "finish": 16,
+    "go_on": 12,
     "fail": 9,
     "defer": 3,
     "release": 3,
@@ -130,6 +131,14 @@ class Schedule:
     def _finish(self, daemon: Daemon, fault: Fault) -> None:
         if (run := self._run(daemon)) is not None:
             self.world.complete(daemon, run, empty=self.rng.random() < 0.25, fault=fault)
+
+    def _go_on(self, daemon: Daemon, fault: Fault) -> None:
+        runs = [run for run in (self._run(daemon), self._run(daemon)) if run is not None]
+        stage1 = [run for run in dict.fromkeys(runs) if run.lease.kind is JobKind.STAGE1]
+        before_commit = fault.trouble in {Trouble.KILL, Trouble.INTRUDER}
+        wider = Fault(fault.trouble, self.rng.randrange(40)) if before_commit else NO_FAULT
+        if stage1:
+            self.world.go_on(daemon, stage1, wider)
 
     def _fail(self, daemon: Daemon, fault: Fault) -> None:
         if (run := self._run(daemon)) is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoryd.ledger import queries
-from memoryd.ledger.database import WRITE, transact
+from memoryd.ledger.turns import WRITE, transact
 from tests.ledger.faults import AnswerLost, Fault, Killed, Trouble
 from tests.ledger.guards import copy_without, find_guards
 from tests.ledger.simulation import Schedule, run_schedule

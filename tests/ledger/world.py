@@ -6,7 +6,7 @@ were taken from them long ago. Every such write must change nothing.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from memoryd.ledger import jobs, outputs, publications, sessions, spend
 from memoryd.ledger.claims import NewClaim
@@ -152,6 +152,16 @@ class World(Surroundings):
     def claim(
         self, daemon: Daemon, kind: JobKind, *, only: str | None = None, fault: Fault = NO_FAULT
     ) -> Running | None:
+        act, predict = self._claiming(daemon, kind, only)
+        lease = self._step(daemon, act, predict, fault)
+        if not isinstance(lease, Lease):
+            return None
+        self._nobody_else_is_sure(lease)
+        return self._begin(daemon, lease)
+
+    def _claiming(
+        self, daemon: Daemon, kind: JobKind, only: str | None = None
+    ) -> tuple[Act[Lease | None], Callable[[], Lease | None]]:
         token, held = self._mint(), daemon.held
 
         def act(conn: sqlite3.Connection) -> Lease | None:
@@ -173,11 +183,32 @@ class World(Surroundings):
             job = self.model.claim(kind, worker=daemon.name, now=self.now, held=held, token=token, only=only)
             return None if job is None else self.model.lease(job, self.now)
 
-        lease = self._step(daemon, act, predict, fault)
-        if not isinstance(lease, Lease):
-            return None
-        self._nobody_else_is_sure(lease)
-        return self._begin(daemon, lease)
+        return act, predict
+
+    def go_on(self, daemon: Daemon, runs: Sequence[Running], fault: Fault = NO_FAULT) -> None:
+        """Workers of one daemon end their runs and claim the next ones with them, all at the same time."""
+        answers = self._step_together(daemon, [self._going_on(daemon, run) for run in runs], fault)
+        for run in runs:
+            self._drop(run)
+        for lease in answers:
+            if isinstance(lease, Lease):
+                self._nobody_else_is_sure(lease)
+                self._begin(daemon, lease)
+
+    def _going_on(self, daemon: Daemon, run: Running) -> tuple[Act[Lease | None], Callable[[], Lease | None]]:
+        self.answers += 1
+        end, predict_end = self._learning(run, f"answer {self.answers}")
+        claim, predict_claim = self._claiming(daemon, JobKind.STAGE1)
+
+        def act(conn: sqlite3.Connection) -> Lease | None:
+            end(conn)
+            return claim(conn)
+
+        def predict() -> Lease | None:
+            predict_end()
+            return predict_claim()
+
+        return act, predict
 
     def _mint(self) -> str:
         """A new token, or, on a machine that was restored from a snapshot, an old one again."""
@@ -315,9 +346,9 @@ class World(Surroundings):
         if run.lease.kind is JobKind.CONSOLIDATE:
             self._decide(daemon, run, text, fault)
         else:
-            self._learn(daemon, run, text, fault)
+            self._end(daemon, run, *self._learning(run, text), fault)
 
-    def _learn(self, daemon: Daemon, run: Running, text: str | None, fault: Fault) -> None:
+    def _learning(self, run: Running, text: str | None) -> tuple[Act[None], Callable[[], None]]:
         lease = run.lease
         output = None if text is None else NewOutput(lease.job_key, lease.input_watermark, text, "", None)
 
@@ -336,7 +367,7 @@ class World(Surroundings):
             held = self._held(lease)
             self.model.complete(held, now=self.now, covers=lease.input_watermark, text=text, covered=run.read)
 
-        self._end(daemon, run, act, predict, fault)
+        return act, predict
 
     def _decide(self, daemon: Daemon, run: Running, commit: str | None, fault: Fault) -> None:
         lease = run.lease
