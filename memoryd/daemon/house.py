@@ -39,6 +39,7 @@ from memoryd.llm.providers import Programs, open_client
 from memoryd.pipeline import prompting
 from memoryd.pipeline.adopting import adopt_folder
 from memoryd.pipeline.context import Agent, Context, StageModel
+from memoryd.pipeline.forget import go_on_forgetting
 from memoryd.pipeline.rescan import rescan
 from memoryd.recall import summary
 from memoryd.redact import Redactor
@@ -134,6 +135,7 @@ async def open_house(
         await rescan(context)
         await mend_clock_damage(context)
         await take_over(context)
+        await go_on_forgetting(context)
         await reopen_outdated(context)
         yield context
 

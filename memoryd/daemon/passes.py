@@ -10,10 +10,11 @@ from memoryd.daemon.upkeep import look_after
 from memoryd.daemon.worker import Done, Ending, Worker
 from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind, Status
-from memoryd.pipeline.consolidate import consolidate, publish_decided
+from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery, ScanReport, reasons_of_waiting
 from memoryd.pipeline.extract import extract
+from memoryd.pipeline.forget_surely import consolidate_surely
 
 IMPATIENT = ("debounce", "min_interval")
 """The waits that `sync --now` ignores by its very meaning."""
@@ -175,7 +176,7 @@ async def _consolidate(context: Context, report: PassReport, progress: Progress)
     worker = Worker(
         context,
         kind=JobKind.CONSOLIDATE,
-        run=consolidate,
+        run=consolidate_surely,
         publish=publish_decided,
         worker_id=worker_name("pass"),
     )

@@ -26,10 +26,13 @@ from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, Memor
 from memoryd.ledger import jobs
 from memoryd.ledger.sessions import UserMode
 from memoryd.ledger.states import JobKind
-from memoryd.pipeline.consolidate import consolidate, publish_decided
+from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery, choose_mode
+from memoryd.pipeline.edits import notice_edits
 from memoryd.pipeline.extract import extract
+from memoryd.pipeline.forget import forget, reset
+from memoryd.pipeline.forget_surely import consolidate_surely
 from memoryd.pipeline.outcomes import DISK_FULL
 
 log = logs.get()
@@ -136,7 +139,7 @@ class Supervisor:
         consolidator = Worker(
             context,
             kind=JobKind.CONSOLIDATE,
-            run=consolidate,
+            run=consolidate_surely,
             publish=publish_decided,
             worker_id=name,
             patience_seconds=RESULT_PATIENCE_SECONDS,
@@ -314,8 +317,26 @@ class Supervisor:
                 row = await choose_mode(context, str(request["thread"]), UserMode(str(request["mode"])))
                 self._wakeups.all()
                 return {"thread_id": row.thread_id}
+            case "forget" | "reset" | "note":
+                return await self._forget(request)
             case other:
                 return {"error": f"this memoryd does not know the request {other!r}"}
+
+    async def _forget(self, request: control_socket.Request) -> dict[str, object]:
+        """Forget as asked, or look at what a new note asks for; jobs are looked at again afterwards."""
+        try:
+            match request.get("do"):
+                case "reset":
+                    await reset(self._context, relearn=bool(request.get("relearn")))
+                    return {}
+                case "note":
+                    return {"noticed": await notice_edits(self._context)}
+            named = request["threads"]
+            threads = [str(name) for name in named] if isinstance(named, list) else []
+            done = await forget(self._context, threads, purge=bool(request.get("purge")))
+            return {"threads": list(done.threads), "removed": done.removed}
+        finally:
+            self._wakeups.all()
 
     async def _pass(self, request: control_socket.Request, tell: control_socket.Tell) -> PassReport:
         def progress(step: Step) -> None:

@@ -4,6 +4,7 @@ from memoryd import logs
 from memoryd.ledger import backups
 from memoryd.ledger.backups import Made, Skipped
 from memoryd.pipeline.context import Context
+from memoryd.pipeline.forget import go_on_forgetting
 from memoryd.pipeline.plausibility import Standing, kept_standing, look_at_clock
 from memoryd.pipeline.retain import retain
 
@@ -16,6 +17,7 @@ async def look_after(context: Context) -> None:
     What forgets by age (retention, the oldest backup) waits while the clock is in doubt.
     """
     standing = await judge_clock(context)
+    await go_on_forgetting(context)
     await retain(context)
     made = standing.doubt is None and await _back_up(context)
     await _shorten_log(context, at_once=made)

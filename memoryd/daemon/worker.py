@@ -13,7 +13,7 @@ from sqlite3 import Connection
 from typing import Concatenate, ParamSpec, assert_never
 
 from memoryd import logs
-from memoryd.daemon.wakeup import within
+from memoryd.daemon.wakeup import Wakeup, within
 from memoryd.errors import DiskFull, JobCapReached, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
 from memoryd.ledger import attempts, jobs
 from memoryd.ledger.jobs import Beat, ConsolidateTiming, Lease
@@ -253,11 +253,19 @@ class Worker:
         In time means: before a tenth of the lease is left on the monotonic clock, counted from when the last renewal
         that went through was sent. A process that was frozen past that stops, whoever may have the job by now.
         """
+        asked = Wakeup()
+        self._context.nudges.add(asked.set)
+        try:
+            return await self._renew_until_told(lease, asked)
+        finally:
+            self._context.nudges.discard(asked.set)
+
+    async def _renew_until_told(self, lease: Lease, asked: Wakeup) -> Outcome:
         clock, margin = self._context.clock, STOP_MARGIN * lease.lease_seconds
         good_until = clock.monotonic() + lease.lease_seconds
         current = lease
         while True:
-            await clock.sleep(lease.lease_seconds / BEATS_PER_LEASE)
+            await asked.wait(clock, lease.lease_seconds / BEATS_PER_LEASE)
             self._context.still_ours()
             sent = clock.monotonic()
             beat = await self._beat(current, seconds_left=good_until - margin - sent)

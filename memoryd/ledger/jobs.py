@@ -25,6 +25,7 @@ from memoryd.ledger.enqueueing import (
     retry,
     retry_all_dead,
 )
+from memoryd.ledger.forgetting import tidied
 from memoryd.ledger.outputs import NewOutput, Snapshot
 from memoryd.ledger.overview import (
     JobDetail,
@@ -299,6 +300,7 @@ def complete_consolidation(
         proposals.propose(conn, publication, attempt_id=lease.attempt_id, now=now)
     elif publication is not None:
         publication_id = publications.decide(conn, publication, attempt_id=lease.attempt_id, now=now)
+        tidied(conn)
         live = {snapshot.thread_id for snapshot in consumed or ()}
         replace_claims(conn, claims, now=now, circumstances=Circumstances(live=live, stood=stood))
     outcome = Outcome.NOTHING if publication is None else Outcome.DONE

@@ -17,6 +17,7 @@ from memoryd.agent.errand import Workplace, run_errand
 from memoryd.agent.loop import AgentRun, Brief, run_agent
 from memoryd.errors import Overloaded, RateLimited, ResultRejected
 from memoryd.ledger import outputs, proposals, publications, sayings
+from memoryd.ledger.forgetting import untidy
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.ledger.proposals import NewProposal
@@ -28,6 +29,7 @@ from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Client, Context, in_thread
 from memoryd.pipeline.edits import remember_folder
+from memoryd.pipeline.forget_judging import mentions_left, take_out
 from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import Consolidated, Outcome
 from memoryd.pipeline.plausibility import Standing, clock_standing
@@ -38,11 +40,20 @@ from memoryd.workspace.diff import WorkspaceDiff, workspace_diff
 from memoryd.workspace.extensions import expire_extension_resources
 from memoryd.workspace.files import ensure_room, write_private
 from memoryd.workspace.folder import Folder
-from memoryd.workspace.layout import AD_HOC_NOTES, DIFF_FILE, EXTENSIONS, MEMORY_FILE, SUMMARY_FILE
+from memoryd.workspace.layout import (
+    AD_HOC_NOTES,
+    ALWAYS_THERE,
+    DIFF_FILE,
+    EXTENSIONS,
+    MEMORY_FILE,
+    ROLLOUT_SUMMARIES,
+    SUMMARY_FILE,
+)
 from memoryd.workspace.materialise import materialise
 from memoryd.workspace.proposals import digest_of, keep_proposals
 from memoryd.workspace.protection import Kept, Protection
 from memoryd.workspace.staging import Staging
+from memoryd.workspace.stems import stem_of
 from memoryd.workspace.summary import summary_budget
 from memoryd.workspace.undoing import with_standing
 
@@ -74,6 +85,10 @@ class Evidence:
     said: Mapping[str, Said] = field(default_factory=dict)
     complained: set[str] = field(default_factory=set)
     has_named_persons: bool = False
+    has_finished: bool = False
+    cleaned: int = 0
+    untidy: tuple[str, ...] | None = None
+    """Sessions to look at anew although nothing else changed, since code alone has cleaned up; None: no need."""
     strays: int = 0
     inputs: str = ""
     """A digest of what was staged, before anything was written."""
@@ -91,7 +106,7 @@ async def consolidate(context: Context, lease: Lease) -> Outcome:
     evidence = await _gather(context, lease)
     context.reached("evidence_staged")
     try:
-        if not evidence.diff.changes and await in_thread(_stands, evidence):
+        if not evidence.diff.changes and evidence.untidy is None and await in_thread(_stands, evidence):
             log.info("consolidation.unchanged", selected=len(evidence.selected))
             return Consolidated(_snapshots(evidence), None, ())
         if await _was_proposed(context, evidence):
@@ -161,6 +176,7 @@ async def _gather(context: Context, lease: Lease) -> Evidence:
     context.still_ours()
     evidence = await in_thread(_stage, context, lease.token, selected, {row.thread_id for row in before}, clock)
     evidence.said = await context.ledger.read(sayings.of_threads, [row.thread_id for row in evidence.selected])
+    evidence.untidy = await context.ledger.read(untidy)
     return evidence
 
 
@@ -233,7 +249,7 @@ async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client:
         mode,
         prompting.FolderFacts(
             sessions=len(evidence.selected),
-            changes=[f"{change.status} {change.path}" for change in evidence.diff.changes],
+            changes=[f"{change.status} {change.path}" for change in evidence.diff.changes] + _second_look(evidence),
             removed_threads=sorted(evidence.removed_threads),
             max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
             now=context.clock.now(),
@@ -283,6 +299,14 @@ async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client:
         ) from None
 
 
+def _second_look(evidence: Evidence) -> list[str]:
+    """Name what a clean-up by code has left to be written well again, as changes."""
+    if evidence.untidy is None:
+        return []
+    stems = [stem_of(row) for row in evidence.selected if row.thread_id in evidence.untidy]
+    return [f"M {path}" for path in (*ALWAYS_THERE, *(f"{ROLLOUT_SUMMARIES}/{stem}.md" for stem in stems))]
+
+
 async def _asked_patiently(context: Context, client: Client, question: Question, purpose: Purpose) -> Answer:
     """Ask, and wait out a pause of seconds: deferring would throw the run's work away, and pay for it again.
 
@@ -301,6 +325,7 @@ async def _asked_patiently(context: Context, client: Client, question: Question,
 def _judge(context: Context, evidence: Evidence) -> list[str]:
     """Accept or complain (blocking): put a person's lines right, mend what code can, judge what the run changed."""
     _keep(evidence, protection.keep_lines(evidence.protected, Folder.read(evidence.staged.work), may_move=False))
+    _take_out(context, evidence)
     return _judge_kept(context, evidence)
 
 
@@ -316,6 +341,11 @@ def _judge_model(context: Context, evidence: Evidence) -> tuple[str, ...]:
     complaints = [] if evidence.has_named_persons else list(kept.complaints)
     evidence.has_named_persons = evidence.has_named_persons or bool(complaints)
     _keep(evidence, replace(kept, texts={}) if complaints else kept)
+    if evidence.has_finished:
+        _take_out(context, evidence)
+    else:
+        complaints += mentions_left(evidence.staged.work)
+    evidence.has_finished = True
     complaints += _judge_kept(context, evidence)
     vanished = acceptance.vanished_claims(
         before=evidence.before, after=Folder.read(evidence.staged.work), removed_threads=evidence.removed_threads
@@ -323,6 +353,17 @@ def _judge_model(context: Context, evidence: Evidence) -> tuple[str, ...]:
     complaints += [complaint for complaint in vanished if complaint not in evidence.complained]
     evidence.complained.update(vanished)
     return tuple(complaints)
+
+
+def _take_out(context: Context, evidence: Evidence) -> None:
+    """Remove what no evidence supports any more, and what notes ask to forget, if the writer did not."""
+    evidence.cleaned += take_out(
+        evidence.staged.work,
+        evidence.before,
+        removed_threads=evidence.removed_threads,
+        persons=evidence.persons,
+        max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
+    )
 
 
 def _keep(evidence: Evidence, kept: Kept) -> None:
@@ -369,6 +410,8 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
         persons=evidence.persons,
     )
     context.reached("objects_written")
+    if evidence.cleaned:
+        log.info("memory.cleaned", commit=commit[:12], removed=evidence.cleaned)
     if context.settings.consolidate.review == "manual":
         staged = evidence.staged
         return Consolidated(None, NewProposal(commit, staged.parent, staged.accepted, evidence.inputs), ())
@@ -387,6 +430,7 @@ def _message(context: Context, lease: Lease, evidence: Evidence, run: AgentRun |
         context.consolidate.model if run else None,
         run.requests if run else 0,
         run.usage if run else None,
+        cleaned=evidence.cleaned,
     )
     work = Folder.read(evidence.staged.work)
     return run_message(lease, len(evidence.selected), evidence.diff, evidence.before, work, asked)

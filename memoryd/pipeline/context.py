@@ -5,7 +5,6 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
@@ -24,6 +23,8 @@ from memoryd.workspace.layout import Home
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_LEFT: set[threading.Event] = set()
+"""One for each thread that goes on although nobody waits for it."""
 _UNWANTED: ContextVar[threading.Event | None] = ContextVar("unwanted", default=None)
 """Set once nobody waits any more for what this thread does."""
 
@@ -96,6 +97,10 @@ class Context:
     reached: Callable[[str], None]
     held: set[Lease] = field(default_factory=set)
     placing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    forgetting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while something is forgotten: no consolidation begins meanwhile."""
+    nudges: set[Callable[[], None]] = field(default_factory=set)
+    """One for each lease in `held`: its next heartbeat is now, so that it hears what was asked of it."""
     look_at_providers: Callable[..., Awaitable[bool]] = _nothing_new
     """Arms anew what a new key or another network may have put right; tells whether jobs were let loose."""
     told: dict[str, float] = field(default_factory=dict)
@@ -108,12 +113,27 @@ async def in_thread(work: Callable[Concatenate[P], T], *args: P.args, **kwargs: 
 
     When cancelled, the thread goes on to its end, or to the next item that it takes from `while_wanted`.
     """
-    unwanted, around = threading.Event(), copy_context()
+    unwanted, around, ended = threading.Event(), copy_context(), threading.Event()
     around.run(_UNWANTED.set, unwanted)
+
+    def run() -> T:
+        try:
+            return around.run(work, *args, **kwargs)
+        finally:
+            ended.set()
+
     try:
-        return await asyncio.get_running_loop().run_in_executor(None, partial(around.run, work, *args, **kwargs))
+        return await asyncio.get_running_loop().run_in_executor(None, run)
     finally:
         unwanted.set()
+        if not ended.is_set():
+            _LEFT.add(ended)
+
+
+def threads_left() -> int:
+    """Return how many threads go on although whoever had begun them was cancelled: they may still write files."""
+    _LEFT.difference_update([ended for ended in _LEFT if ended.is_set()])
+    return len(_LEFT)
 
 
 def while_wanted(items: Iterable[T]) -> Iterator[T]:

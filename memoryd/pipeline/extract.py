@@ -19,7 +19,7 @@ from memoryd.errors import (
     SessionWithoutItems,
     TruncatedReply,
 )
-from memoryd.ledger import discovery, facts, outputs, sessions
+from memoryd.ledger import discovery, facts, forgetting, outputs, sessions
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.lineage import older_relatives
 from memoryd.ledger.outputs import NewOutput
@@ -31,7 +31,7 @@ from memoryd.pipeline.agent_limits import remember_limits
 from memoryd.pipeline.context import Client, Context, StageModel, in_thread
 from memoryd.pipeline.discover import enqueueing, exclusion_of_row
 from memoryd.pipeline.eligibility import Exclusion, ReadingFound
-from memoryd.pipeline.loading import Loaded, find_relatives, load
+from memoryd.pipeline.loading import Loaded, cut_off, find_relatives, load
 from memoryd.pipeline.offline_extract import extract_offline
 from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome, Skipped
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
@@ -78,7 +78,8 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     tokens = input_budget(context.settings.extract.max_input_tokens, model.context_window)
     ratio = await _learned_ratio(context, model)
     older = await context.ledger.read(older_relatives, session)
-    loaded = await _gathered(context, session, older, budget_tokens=tokens, bytes_per_token=ratio)
+    since = await context.ledger.read(forgetting.reset_at)
+    loaded = await _gathered(context, session, older, since, budget_tokens=tokens, bytes_per_token=ratio)
     if isinstance(loaded, Skipped):
         return loaded
     if model.client is None:
@@ -98,6 +99,7 @@ async def _gathered(
     context: Context,
     session: SessionRow,
     older: Sequence[SessionRow],
+    since: int | None,
     *,
     budget_tokens: int,
     bytes_per_token: float,
@@ -109,7 +111,7 @@ async def _gathered(
     known = Covered(session.updated_at, session.record_bytes)
     try:
         loaded = await in_thread(
-            load_session, context, session, older, budget_tokens=budget_tokens, bytes_per_token=bytes_per_token
+            load_session, context, session, older, since, budget_tokens=budget_tokens, bytes_per_token=bytes_per_token
         )
     except SessionWithoutItems:
         await _note(context, session, known, ReadingFound.NO_ITEMS)
@@ -140,11 +142,15 @@ def load_session(
     context: Context,
     session: SessionRow,
     older: Sequence[SessionRow] = (),
+    since: int | None = None,
     *,
     budget_tokens: int,
     bytes_per_token: float,
 ) -> Loaded:
-    """Read a known session into evidence, without the rows that are its `older` relatives' (blocking)."""
+    """Read a known session into evidence, without the rows that are its `older` relatives' (blocking).
+
+    `since` (epoch seconds): what was recorded up to then is nobody's, as a reset demands.
+    """
     if session.agent not in context.agents:
         raise SessionUnreadable(
             f"the session {session.thread_id} belongs to {session.agent}, which is not configured",
@@ -159,7 +165,7 @@ def load_session(
         home=context.home.path,
         budget_tokens=budget_tokens,
         bytes_per_token=bytes_per_token,
-        relatives=find_relatives(reader, older),
+        relatives=cut_off(find_relatives(reader, older), session, since),
     )
     if loaded.timed or loaded.covered.record_bytes != session.record_bytes:
         return loaded

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from memoryd.config import Settings
@@ -48,6 +48,17 @@ def find_relatives(reader: SessionReader, rows: Sequence[SessionRow]) -> Relativ
             if row.is_withheld:
                 copied_until = max(copied_until or 0, row.updated_at)
     return Relatives(tuple(files), copied_until)
+
+
+def cut_off(relatives: Relatives, session: SessionRow, since: int | None) -> Relatives:
+    """Let what a session recorded up to an instant be no evidence; one that began later is its own whole.
+
+    A session whose format has no times, and that was known before, has nothing that is known to be later.
+    """
+    began_at = session.first_seen_at if session.started_at is None else min(session.started_at, session.first_seen_at)
+    if since is None or began_at > since:
+        return relatives
+    return replace(relatives, copied_until=max(relatives.copied_until or 0, since))
 
 
 @dataclass(frozen=True, slots=True)

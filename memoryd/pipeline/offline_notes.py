@@ -9,6 +9,7 @@ from typing import Final
 from memoryd.pipeline.offline_text import clip, is_quotable, plain
 from memoryd.workspace.files import translated
 from memoryd.workspace.layout import AD_HOC_NOTES
+from memoryd.workspace.notes import is_request
 
 MAX_LINES: Final = 40
 MAX_LINE_CHARS: Final = 600
@@ -40,7 +41,8 @@ def read_notes(work: Path, *, cwds: Collection[str]) -> list[Note]:
         files = [path for path in files if _is_note(path)]
         files.sort(key=lambda path: (_TIMED.match(path.name) is None, path.name))
         texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
-    return [Note(lines, _directory(text, cwds)) for text in texts if (lines := _statements(text))]
+    said = [text for text in texts if not is_request(text)]
+    return [Note(lines, _directory(text, cwds)) for text in said if (lines := _statements(text))]
 
 
 def _is_note(path: Path) -> bool:

@@ -28,6 +28,8 @@ class Asked:
     model: str | None
     requests: int = 0
     usage: Usage | None = None
+    cleaned: int = 0
+    """Statements that code took out because the writer had left them."""
 
 
 def run_message(lease: Lease, number: int, diff: WorkspaceDiff, before: Folder, work: Folder, asked: Asked) -> str:
@@ -46,6 +48,7 @@ def run_message(lease: Lease, number: int, diff: WorkspaceDiff, before: Folder, 
         ("Job", f"{lease.kind.value}/{lease.job_key} epoch {lease.epoch}"),
         ("Provider", asked.provider),
         ("Model", asked.model or NOBODY),
+        *([("Cleaned", f"{asked.cleaned} statements")] if asked.cleaned else []),
         ("Sessions", f"{number} ({added} added, {changed} changed, {removed} removed)"),
         *((SESSION_TRAILERS[status], named(ids)) for status, ids in by_status.items() if ids),
         ("Requests", str(asked.requests)),

@@ -116,6 +116,10 @@ class Repository:
         """Return a view of this repository whose new objects go to `objects` and are gone with it."""
         return Repository(self.git_dir, self.work_tree, environ=self._environ, objects=objects)
 
+    def elsewhere(self, git_dir: Path) -> "Repository":
+        """Return another repository of the same folder, which is to take this one's place."""
+        return Repository(git_dir, self.work_tree, environ=self._environ)
+
     def run(
         self,
         *arguments: str,

@@ -20,18 +20,23 @@ DELETE FROM other_files WHERE path = :path;
 
 -- name: upsert_session
 -- No row back: another file of the session reaches further, and stays. The same file may also reach less far.
--- seniority is set once; what reading found holds for the very records that were read.
+-- seniority is set once; what reading found holds for the very records that were read. Of a forgotten session no words
+-- are kept.
 INSERT INTO sessions (thread_id, agent, path, cwd, git_branch, parent_id, kind, originator, started_at, size, mtime_ns,
                       updated_at, record_bytes, memory_mode, read_error, first_seen_at, ephemeral, lineage, seniority)
 VALUES (:thread_id, :agent, :path, :cwd, :git_branch, :parent_id, :kind, :originator, :started_at, :size, :mtime_ns,
         :updated_at, :record_bytes, :memory_mode, :read_error, :now, :ephemeral, :lineage,
         printf('%012d.%012d', coalesce(:started_at, :updated_at), :updated_at))
 ON CONFLICT (thread_id) DO UPDATE
-SET agent = excluded.agent, path = excluded.path, cwd = excluded.cwd, git_branch = excluded.git_branch,
-    parent_id = excluded.parent_id, kind = excluded.kind, originator = excluded.originator,
+SET agent = excluded.agent, path = excluded.path,
+    cwd = CASE WHEN sessions.excluded IS NOT 'forgotten' THEN excluded.cwd END,
+    git_branch = CASE WHEN sessions.excluded IS NOT 'forgotten' THEN excluded.git_branch END,
+    originator = CASE WHEN sessions.excluded IS NOT 'forgotten' THEN excluded.originator END,
+    parent_id = excluded.parent_id, kind = excluded.kind,
     started_at = excluded.started_at, size = excluded.size, mtime_ns = excluded.mtime_ns,
     updated_at = excluded.updated_at, record_bytes = excluded.record_bytes, memory_mode = excluded.memory_mode,
-    read_error = excluded.read_error, ephemeral = excluded.ephemeral, lineage = excluded.lineage,
+    read_error = CASE WHEN sessions.excluded IS NOT 'forgotten' THEN excluded.read_error END,
+    ephemeral = excluded.ephemeral, lineage = excluded.lineage,
     finding = CASE WHEN (excluded.updated_at, excluded.record_bytes) = (sessions.updated_at, sessions.record_bytes)
               THEN sessions.finding END
 WHERE sessions.path = excluded.path
@@ -129,9 +134,10 @@ UPDATE sessions SET finding = NULL WHERE thread_id = :thread_id;
 UPDATE sessions SET memory_mode = :memory_mode WHERE thread_id = :thread_id;
 
 -- name: set_user_mode
--- `enabled` also lifts what excluded or polluted it.
+-- `enabled` also lifts what excluded or polluted it. What was forgotten is looked at again: its words are not known.
 UPDATE sessions
 SET user_mode = :mode,
+    finding = CASE WHEN :mode = 'enabled' AND excluded = 'forgotten' THEN 'vanished' ELSE finding END,
     excluded = CASE WHEN :mode = 'enabled' THEN NULL ELSE excluded END,
     polluted_at = CASE WHEN :mode = 'enabled' THEN NULL ELSE polluted_at END
 WHERE thread_id = :thread_id;

@@ -1,0 +1,3 @@
+-- name: vacuum
+-- Rewrites the whole file: no free page, and no gap in a page, keeps what was there.
+VACUUM;
