@@ -7,6 +7,7 @@ else of its quotes is the person's either, and all that the person said was read
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from memoryd.ledger.sayings import NOTHING_KNOWN, Said
@@ -14,6 +15,10 @@ from memoryd.pipeline.evidence import CUT, Evidence, Tier
 from memoryd.sources.items import Item, ItemKind
 from memoryd.workspace.wording import RUN, runs_of, words_of
 
+MAX_SIGNALS: Final = 400
+"""Of one reply; what a model in a loop writes more is not looked for."""
+MAX_QUOTES: Final = 8
+"""Of one signal."""
 MAX_SAYINGS: Final = 4_000
 """Of one output; far above any honest reply."""
 LEAST_BARE_WORDS: Final = 5
@@ -26,7 +31,8 @@ _CLAUSE: Final = re.compile(r"->|→|[:;,]\s|\(|\)")
 
 def who_said(texts: Iterable[str], evidence: Evidence) -> Said:
     """Return who spoke the words of the preference signals in `texts`, as far as the evidence tells."""
-    signals = [[words_of(quote) for quote in quotes_of(signal)] for text in texts for signal in signals_of(text)]
+    bullets = islice((signal for text in texts for signal in signals_of(text)), MAX_SIGNALS)
+    signals = [[words_of(quote) for quote in quotes_of(signal)] for signal in bullets]
     signals = [[words for words in quotes if len(words) >= RUN] for quotes in signals]
     wanted = {run for quotes in signals for words in quotes for run in runs_of(words)}
     if not wanted:
@@ -61,8 +67,8 @@ def quotes_of(signal: str) -> Sequence[str]:
     """Return what a signal quotes; without quotation marks its longer clauses."""
     quoted: list[str] = _QUOTE.findall(signal)
     if quoted:
-        return quoted
-    return [clause for clause in _CLAUSE.split(signal) if len(words_of(clause)) >= LEAST_BARE_WORDS]
+        return quoted[:MAX_QUOTES]
+    return [clause for clause in _CLAUSE.split(signal) if len(words_of(clause)) >= LEAST_BARE_WORDS][:MAX_QUOTES]
 
 
 def _heard(items: Sequence[Item], kind: ItemKind, wanted: set[bytes]) -> set[bytes]:

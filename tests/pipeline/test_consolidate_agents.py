@@ -217,3 +217,34 @@ async def test_a_claim_that_a_person_took_out_was_removed(tmp_path: Path, clock:
         await run_with(context, lambda _question: calls({"finish": {"summary": "done"}}))
 
         assert await closed(context, "tabs") == [(Closing.REMOVED, None)]
+
+
+async def test_a_resource_that_expires_is_shown_as_gone_with_what_it_said(tmp_path: Path, clock: FakeClock) -> None:
+    """A foreign extension's expired resource is a signal to forget what rested on it."""
+    client = Answering(good_model)
+    async with a_house(settings_in(tmp_path), clock, client=client) as context:
+        await remember(context, FIRST, "Always use tabs in the Makefile")
+        resource = context.home.memories / "extensions" / "calendar" / "resources" / "2023-11-14T00-00-00-fair.md"
+        resource.parent.mkdir(parents=True)
+        (resource.parent.parent / "instructions.md").write_text("Dates of the team.\n")
+        resource.write_text("The fair is in hall 7.\n")
+        await run(context)
+        assert resource.exists()
+        clock.jump(8 * 86_400)
+        await enqueue(context)
+        asked = len(client.asked)
+        shown: list[str] = []
+
+        def looks(question: Question) -> Answer:
+            shown.extend(str(turn) for turn in question.turns)
+            if len(question.turns) == 1:
+                page = {"path": "phase2_workspace_diff.md", "line_offset": 1, "max_lines": 2000}
+                return calls({"read_file": page})
+            return calls({"finish": {"summary": "done"}})
+
+        done = await run_with(context, looks)
+
+        assert (done.ending, len(client.asked)) == (Ending.PUBLISHED, asked)
+        assert "D extensions/calendar/resources/2023-11-14T00-00-00-fair.md" in shown[0]
+        assert "-The fair is in hall 7." in "".join(shown)
+        assert not resource.exists()
