@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Raw
-
 from memoryd.errors import SessionWithoutItems
 from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.finals import FinalMessages
-from memoryd.sources.gemini_parts import Content, Spot, human_parts, part_items
+from memoryd.sources.gemini_parts import Answered, Content, Spot, human_parts, part_items
 from memoryd.sources.gemini_tools import Call, OpenCalls, call_item, response_item
 from memoryd.sources.identity import message_key
 from memoryd.sources.items import CitationSeen, Item, ItemKind
@@ -26,41 +24,47 @@ class Telling:
         self._calls = OpenCalls()
         self._final = FinalMessages()
 
-    def user(self, texts: Sequence[str], spot: Spot) -> Iterator[Item]:
-        """Yield what the person said, and the harness beside it."""
-        for item in part_items(human_parts(texts), spot, self.reading.dropped):
-            yield from self._final.push(item)
+    def user(self, texts: Sequence[str], spot: Spot) -> list[Item]:
+        """Return what the person said, and the harness beside it."""
+        given: list[Item] = []
+        if texts:
+            for item in part_items(human_parts(texts), spot, self.reading.dropped):
+                given += self._final.push(item)
+        return given
 
-    def other_agent(self, texts: Sequence[str], spot: Spot) -> Iterator[Item]:
-        """Yield what another agent reports."""
-        if text := "\n\n".join(text.strip() for text in texts):
-            yield from self._final.push(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
+    def other_agent(self, texts: Sequence[str], spot: Spot) -> Sequence[Item]:
+        """Return what another agent reports."""
+        text = "\n\n".join(text.strip() for text in texts)
+        return self._final.push(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd)) if text else ()
 
-    def assistant(self, content: Content, message_id: str | None, spot: Spot) -> Iterator[Item]:
-        """Yield what the agent said, without its citations."""
+    def assistant(self, content: Content, message_id: str | None, spot: Spot) -> Sequence[Item]:
+        """Return what the agent said, without its citations."""
+        if not content.texts:
+            return ()
         text = "\n\n".join(text.strip() for text in content.texts)
         cited = parse_citations(text)
         if cited is not None:
             key = message_id or message_key(text, spot.at)
             self.reading.citations.append(CitationSeen(key, spot.at, cited.entries, cited.thread_ids))
             text = strip_citations(text).strip()
-        if text:
-            item = Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
-            yield from self._final.push(item, undecided=True)
+        if not text:
+            return ()
+        return self._final.push(Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd), undecided=True)
 
-    def call(self, call: Call, spot: Spot) -> Iterator[Item]:
-        """Yield a call, unless it was told before in another form."""
-        if self._calls.open(call):
-            yield from self._final.push(call_item(call, spot))
+    def call(self, call: Call, spot: Spot) -> Sequence[Item]:
+        """Return a call, unless it was told before in another form."""
+        return self._final.push(call_item(call, spot)) if self._calls.open(call) else ()
 
-    def responses(self, responses: Sequence[Raw], spot: Spot, exit_code: int | None = None) -> Iterator[Item]:
-        """Yield outputs, each once; `exit_code` is what the record itself says of a command's."""
+    def responses(self, responses: Sequence[Answered], spot: Spot, exit_code: int | None = None) -> list[Item]:
+        """Return outputs, each once; `exit_code` is what the record itself says of a command's."""
+        given: list[Item] = []
         for raw in responses:
             item, reason = response_item(raw, spot, self._calls, exit_code)
             if reason is not None:
                 self.reading.dropped[reason] += 1
             if item is not None:
-                yield from self._final.push(item)
+                given += self._final.push(item)
+        return given
 
     def finish(self, name: str, size: int) -> Iterator[Item]:
         """Yield what was held back; raise SessionWithoutItems when there were bytes and nothing was understood."""

@@ -11,14 +11,13 @@ from itertools import groupby
 from operator import itemgetter
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, is_text, is_true
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(msgspec.Struct, frozen=True, gc=False):
     """Where in a session an item stands."""
 
     ordinal: int
@@ -26,8 +25,7 @@ class Spot:
     cwd: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, gc=False):
     """A stretch of text: who speaks (None: nobody who counts, `reason` says why it is dropped), and the words."""
 
     kind: ItemKind | None
@@ -35,13 +33,63 @@ class Part:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """A message's content, sorted; calls and responses are still raw, `dropped` counts what is no text."""
+class UsualCall(msgspec.Struct, gc=False):
+    """A functionCall as it is nearly always written; its arguments stay raw."""
+
+    id: str | None = None
+    name: str | None = None
+    args: Raw = Raw()
+
+
+class UsualAnswer(msgspec.Struct, gc=False):
+    """What a tool gave back, as it is nearly always written: one text."""
+
+    output: str | UnsetType = UNSET
+    error: str | UnsetType = UNSET
+
+
+class UsualResponse(msgspec.Struct, gc=False):
+    """A functionResponse as it is nearly always written."""
+
+    response: UsualAnswer
+    id: str | None = None
+    name: str | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The text that the tool gave back; None where there is none and something else must be looked for."""
+        answer = self.response
+        return answer.error if answer.output is UNSET else answer.output  # type: ignore[return-value]
+
+
+class UsualMedium(msgspec.Struct, gc=False):
+    """An image or a file; its content is passed over."""
+
+    mime: str | None = msgspec.field(default=None, name="mimeType")
+
+
+class UsualPart(msgspec.Struct, gc=False):
+    """A part as it is nearly always written, decoded in one go with the line that it stands in."""
+
+    text: str | UnsetType = UNSET
+    thought: bool = False
+    call: UsualCall | UnsetType = msgspec.field(default=UNSET, name="functionCall")
+    response: UsualResponse | UnsetType = msgspec.field(default=UNSET, name="functionResponse")
+    inline: UsualMedium | UnsetType = msgspec.field(default=UNSET, name="inlineData")
+    file: UsualMedium | UnsetType = msgspec.field(default=UNSET, name="fileData")
+
+
+UsualParts = list[UsualPart] | str
+Called = Raw | UsualCall
+Answered = Raw | UsualResponse
+
+
+class Content(msgspec.Struct, frozen=True, gc=False):
+    """A message's content, sorted; calls and responses are as they were decoded, `dropped` counts what is no text."""
 
     texts: tuple[str, ...] = ()
-    calls: tuple[Raw, ...] = ()
-    responses: tuple[Raw, ...] = ()
+    calls: tuple[Called, ...] = ()
+    responses: tuple[Answered, ...] = ()
     dropped: tuple[str, ...] = ()
 
 
@@ -98,6 +146,26 @@ def parse_content(raw: Raw | None) -> Content:
     return Content(tuple(found.texts), tuple(found.calls), tuple(found.responses), tuple(found.dropped))
 
 
+def usual_content(parts: UsualParts) -> Content:
+    """Sort a content that is decoded already."""
+    if isinstance(parts, str):
+        return Content((parts,)) if parts and not parts.isspace() else _NOTHING
+    found = _Sorted([], [], [], [])
+    for part in parts:
+        if part.call is not UNSET:
+            found.calls.append(part.call)
+        elif part.response is not UNSET:
+            found.responses.append(part.response)
+        elif part.inline is not UNSET or part.file is not UNSET:
+            medium = part.file if part.inline is UNSET else part.inline
+            found.dropped.append(_kind_of_medium(None if medium is UNSET else medium.mime))
+        elif part.thought:
+            found.dropped.append("reasoning")
+        elif part.text is not UNSET and part.text and not part.text.isspace():
+            found.texts.append(part.text)
+    return Content(tuple(found.texts), tuple(found.calls), tuple(found.responses), tuple(found.dropped))
+
+
 def human_parts(texts: Sequence[str]) -> list[Part]:
     """Tell the person's words in the texts of one user message from what the program put beside them."""
     own, had_files = _without_files(texts)
@@ -127,8 +195,8 @@ def part_items(parts: Sequence[Part], spot: Spot, dropped: Counter[str]) -> list
 @dataclass(slots=True)
 class _Sorted:
     texts: list[str]
-    calls: list[Raw]
-    responses: list[Raw]
+    calls: list[Called]
+    responses: list[Answered]
     dropped: list[str]
 
     def add(self, part: _Part) -> None:
@@ -162,7 +230,11 @@ def _decode(value: Raw) -> _Part:
 
 
 def _medium(raw: Raw) -> str:
-    kind = (as_text(as_fields(raw).get("mimeType")) or "").partition("/")[0]
+    return _kind_of_medium(as_text(as_fields(raw).get("mimeType")))
+
+
+def _kind_of_medium(mime: str | None) -> str:
+    kind = (mime or "").partition("/")[0]
     return kind if kind in ("image", "audio", "video") else "attachment"
 
 

@@ -112,8 +112,8 @@ class Session:
             self.reading.dropped.update(result.dropped)
             at = parse_instant(call.timestamp)
             yield from self.telling.responses(result.responses, Spot(spot.ordinal, at or spot.at, spot.cwd))
-        for raw in content.calls:
-            yield from self.telling.call(parse_call(raw), spot)
+        for called in content.calls:
+            yield from self.telling.call(parse_call(called), spot)
 
 
 def _take(record: Record, index: int, fold: Fold, session: Session) -> Iterator[Item]:

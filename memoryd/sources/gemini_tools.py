@@ -1,12 +1,11 @@
 """Tool calls and outputs in Gemini form as a person would read them, for Gemini CLI and Qwen Code."""
 
 import re
-from dataclasses import dataclass
 
 import msgspec
 from msgspec import Raw
 
-from memoryd.sources.gemini_parts import Spot, parse_content
+from memoryd.sources.gemini_parts import Answered, Called, Spot, UsualCall, UsualResponse, parse_content
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, compact
 
@@ -28,8 +27,7 @@ _EXIT_CODE = re.compile(r"Exit Code: (-?\d{1,9})")
 _ANSWERED = re.compile(r"\AUser has provided the following answers:\s*", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A call: `arguments` are still raw, and what else a recorded call tells: its result, and when it had that."""
 
     call_id: str | None
@@ -87,8 +85,11 @@ class OpenCalls:
         return True
 
 
-def parse_call(raw: Raw) -> Call:
+def parse_call(raw: Called) -> Call:
     """Read a functionCall part, or a recorded tool call."""
+    if isinstance(raw, UsualCall):
+        tool = raw.name or "tool"
+        return Call(raw.id or None, tool, raw.args, is_external(tool))
     fields = _decode(raw)
     tool = as_text(fields.name) or "tool"
     external = is_external(tool, as_text(fields.display_name) or "")
@@ -118,22 +119,25 @@ def call_item(call: Call, spot: Spot) -> Item:
 
 
 def response_item(
-    raw: Raw, spot: Spot, calls: OpenCalls, exit_code: int | None = None
+    raw: Answered, spot: Spot, calls: OpenCalls, exit_code: int | None = None
 ) -> tuple[Item | None, str | None]:
     """Read a functionResponse; an output that is none comes with the reason for leaving it out, if there is one.
 
     `exit_code` is what the record says of a command's beside the text; else the text may tell.
     The answer to a question that the agent asked is the human speaking.
     """
-    fields = _decode(raw)
-    call_id = as_text(fields.id) or None
+    if isinstance(raw, UsualResponse):
+        call_id, name = raw.id or None, raw.name
+    else:
+        fields = _decode(raw)
+        call_id, name = as_text(fields.id) or None, as_text(fields.name)
     call = calls.find(call_id)
-    tool = call.tool if call else as_text(fields.name) or "tool"
+    tool = call.tool if call else name or "tool"
     if not calls.answer(call_id):
         return None, None
     if tool in SKILL_TOOLS:
         return None, "skill"
-    text = _response_text(fields.response)
+    text = _unwrapped(raw.text or "") if isinstance(raw, UsualResponse) else _response_text(fields.response)
     if tool in QUESTION_TOOLS and (said := _answer(call.arguments if call else None, text)):
         return Item(ItemKind.HUMAN, said, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id), None
     told = None
@@ -143,20 +147,7 @@ def response_item(
     if not text.strip() and exit_code is None:
         return None, None
     external = call.external if call else is_external(tool)
-    return (
-        Item(
-            ItemKind.TOOL_OUTPUT,
-            text,
-            spot.ordinal,
-            spot.at,
-            spot.cwd,
-            tool=tool,
-            call_id=call_id,
-            exit_code=exit_code,
-            external=external,
-        ),
-        None,
-    )
+    return Item(ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, exit_code, external), None
 
 
 def shell_output(text: str) -> tuple[str, int | None]:

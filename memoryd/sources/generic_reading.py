@@ -18,17 +18,20 @@ from memoryd.sources.generic_records import (
     SESSION,
     USER,
     Row,
+    UsualRow,
     content,
     decode_row,
+    decode_usual,
     parse_session,
 )
+from memoryd.sources.identity import instant_of
 from memoryd.sources.items import Item, ItemKind, SessionFile
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_text, is_true
 from memoryd.sources.reader import Reading
 from memoryd.sources.stream import ItemStream
 
-MAX_KNOWN_IDS = 65_536
+MAX_KNOWN_IDS = 16_384  # a row that is written again stands near the first
 PLAIN = {
     USER: ItemKind.HUMAN,
     CONTEXT: ItemKind.HARNESS_CONTEXT,
@@ -44,7 +47,8 @@ def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[Sessi
     """
     session = _Session(ItemStream(reading), CopiedBeginning(map(row_ids, relatives)))
     for line in source.lines():
-        yield from session.take(line)
+        if items := session.take(line):
+            yield from items
     yield from session.stream.finish(source)
 
 
@@ -65,7 +69,7 @@ class _Session:
         self._copied = copied
         self._cwd: str | None = None
         self._calls = OpenCalls()
-        self._known: dict[str, None] = {}
+        self._known: dict[int, None] = {}  # hashes of ids
         self._readers: dict[str, Callable[[Row, Spot], Iterable[Item]]] = {
             **dict.fromkeys(PLAIN, self._plain),
             ASSISTANT: self._assistant,
@@ -75,6 +79,31 @@ class _Session:
 
     def take(self, line: Line) -> Iterable[Item]:
         """Take in the next line and return the items that are decided now."""
+        usual = decode_usual(line)
+        return self._other(line) if usual is None else self._usual(usual, line.index)
+
+    def _usual(self, row: UsualRow, index: int) -> Sequence[Item]:
+        """Return the items of a row that is as nearly all are."""
+        at = None if row.at is None else instant_of(row.at)
+        self.stream.see(at, is_damaged=False)
+        if row.cwd:
+            self._cwd = row.cwd
+        is_copy = self._copied.covers(row.id)
+        if is_copy or self._is_repeated(row.id):
+            self.stream.know("copied" if is_copy else "repeated")
+            return ()
+        self.stream.know()
+        kind, text, spot = row.type, row.text.strip(), Spot(index, at, self._cwd)
+        if kind == OUTPUT:
+            return self._answered(row.tool, row.call_id, text, row.exit_code, spot, is_external=row.external)
+        if kind == CALL:
+            return self._called(spot, row.tool or NAMELESS_TOOL, text, row.call_id, is_external=row.external)
+        if kind == ASSISTANT:
+            return self._said(text, row.final, row.id, spot)
+        return self.stream.give(Item(PLAIN[kind], text, index, at, self._cwd))
+
+    def _other(self, line: Line) -> Iterable[Item]:
+        """Return the items of any other row, member by member."""
         row = decode_row(line)
         if row is None:
             self.stream.miss(line)
@@ -89,19 +118,20 @@ class _Session:
             self.stream.know("developer")
         elif row.type not in self._readers:
             self.stream.reading.unknown[row.name] += 1
-        elif is_copy or self._is_repeated(row):
+        elif is_copy or self._is_repeated(row.row_id):
             self.stream.know("copied" if is_copy else "repeated")
         else:
             self.stream.know()
             return self._readers[row.type](row, Spot(row.ordinal, row.at, self._cwd))
         return ()
 
-    def _is_repeated(self, row: Row) -> bool:
-        if row.row_id is None:
+    def _is_repeated(self, row_id: str | None) -> bool:
+        if row_id is None:
             return False
-        if row.row_id in self._known:
+        digest = hash(row_id)
+        if digest in self._known:
             return True
-        self._known[row.row_id] = None
+        self._known[digest] = None
         if len(self._known) > MAX_KNOWN_IDS:
             del self._known[next(iter(self._known))]
         return False
@@ -119,36 +149,47 @@ class _Session:
     def _assistant(self, row: Row, spot: Spot) -> Iterator[Item]:
         final = row.fields.get("final")
         is_final = is_true(final) if final and bytes(final) in (b"true", b"false") else None
-        kind = ItemKind.ASSISTANT_COMMENTARY if is_final is False else ItemKind.ASSISTANT_FINAL
         if text := self._words(row):
-            item = Item(kind, text, spot.ordinal, spot.at, spot.cwd)
-            yield from self.stream.answer(item, row.row_id, undecided=is_final is None)
+            yield from self._said(text, is_final, row.row_id, spot)
         for raw in as_list(row.fields.get("tool_calls")):
             call = as_fields(raw)
             function = as_fields(call.get("function"))
             tool = as_text(function.get("name")) or NAMELESS_TOOL
             text = call_text(tool, function.get("arguments"))
-            yield from self._called(row, spot, tool, text, as_text(call.get("id")))
+            is_external = is_true(row.fields.get("external"))
+            yield from self._called(spot, tool, text, as_text(call.get("id")), is_external=is_external)
+
+    def _said(self, text: str, is_final: bool | None, message_id: str | None, spot: Spot) -> Sequence[Item]:
+        kind = ItemKind.ASSISTANT_COMMENTARY if is_final is False else ItemKind.ASSISTANT_FINAL
+        item = Item(kind, text, spot.ordinal, spot.at, spot.cwd)
+        return self.stream.answer(item, message_id, undecided=is_final is None)
 
     def _call(self, row: Row, spot: Spot) -> Iterable[Item]:
         tool = as_text(row.fields.get("tool")) or NAMELESS_TOOL
         text = self._words(row) or call_text(tool, row.fields.get("arguments"))
-        return self._called(row, spot, tool, text, as_text(row.fields.get("call_id")))
+        call_id, is_external = as_text(row.fields.get("call_id")), is_true(row.fields.get("external"))
+        return self._called(spot, tool, text, call_id, is_external=is_external)
 
-    def _called(self, row: Row, spot: Spot, tool: str, text: str, call_id: str | None) -> Sequence[Item]:
-        external = is_true(row.fields.get("external")) or brings_outside_words(tool)
+    def _called(self, spot: Spot, tool: str, text: str, call_id: str | None, *, is_external: bool) -> Sequence[Item]:
+        external = is_external or brings_outside_words(tool)
         self._calls.open(call_id, Call(tool, external, None))
         return self.stream.give(_tool_item(ItemKind.TOOL_CALL, text, spot, tool, call_id, external=external))
 
     def _output(self, row: Row, spot: Spot) -> Iterable[Item]:
         fields = row.fields
         call_id = as_text(fields.get("call_id")) or as_text(fields.get("tool_call_id"))
-        call = self._calls.answer(call_id)
-        tool = as_text(fields.get("tool")) or as_text(fields.get("name")) or (call.tool if call else NAMELESS_TOOL)
-        external = is_true(fields.get("external")) or (call.external if call else brings_outside_words(tool))
+        tool = as_text(fields.get("tool")) or as_text(fields.get("name"))
         text, exit_code = self._words(row), as_int(fields.get("exit_code"))
         if not text and exit_code is None:
             return ()
+        return self._answered(tool, call_id, text, exit_code, spot, is_external=is_true(fields.get("external")))
+
+    def _answered(
+        self, named: str | None, call_id: str | None, text: str, exit_code: int | None, spot: Spot, *, is_external: bool
+    ) -> Sequence[Item]:
+        call = self._calls.answer(call_id)
+        tool = named or (call.tool if call else NAMELESS_TOOL)
+        external = is_external or (call.external if call else brings_outside_words(tool))
         item = _tool_item(ItemKind.TOOL_OUTPUT, text, spot, tool, call_id, external=external, exit_code=exit_code)
         return self.stream.give(item)
 

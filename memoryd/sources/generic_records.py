@@ -4,6 +4,7 @@ Rows of the chat completions API ({"role", "content", "tool_calls"}) are taken t
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 from msgspec import Raw
@@ -13,7 +14,7 @@ from memoryd.sources.decoding import decode_line
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.items import MemoryMode, SessionKind
 from memoryd.sources.jsonl import Line
-from memoryd.sources.rawjson import as_fields, as_list, as_number, as_text, is_text
+from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE, as_fields, as_list, as_number, as_text, is_text
 
 AGENT = "generic"
 SESSION = "session"
@@ -26,7 +27,8 @@ USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT, DEVELOPER = (
     "other_agent",
     "developer",
 )
-TYPES = frozenset({SESSION, USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT})
+SPOKEN = frozenset({USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT})
+TYPES = SPOKEN | {SESSION}
 ROLES = {  # role of the chat completions API: type of this format
     "user": USER,
     "assistant": ASSISTANT,
@@ -69,7 +71,45 @@ class SessionRow:
     agent: str | None
 
 
+class UsualRow(msgspec.Struct, gc=False):
+    """A row of this format as it is nearly always written, decoded in one go; `odd` members want a closer look."""
+
+    type: str
+    text: str
+    id: str | None = None
+    at: str | None = None
+    cwd: str | None = None
+    tool: str | None = None
+    call_id: str | None = None
+    exit_code: Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] | None = None
+    final: bool | None = None
+    external: bool = False
+    name: Raw = Raw()
+    role: Raw = Raw()
+    timestamp: Raw = Raw()
+    tool_calls: Raw = Raw()
+    tool_call_id: Raw = Raw()
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether it has members that mostly rows of the chat completions API have."""
+        return bool(self.role or self.timestamp or self.tool_calls or self.tool_call_id or self.name)
+
+
+_usual = msgspec.json.Decoder(UsualRow)
 _fields = msgspec.json.Decoder(dict[str, Raw])
+
+
+def decode_usual(line: Line) -> UsualRow | None:
+    """Decode a line that is as nearly all are; None where something in it needs a closer look (decode_row)."""
+    data = line.data
+    if not data or len(data) > MAX_TEXT_BYTES:
+        return None
+    try:
+        row = _usual.decode(data)
+    except UNREADABLE:
+        return None
+    return None if row.is_odd or row.type not in SPOKEN or row.text.isspace() or not row.text else row
 
 
 def decode_row(line: Line) -> Row | None:

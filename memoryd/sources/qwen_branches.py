@@ -13,23 +13,23 @@ from msgspec import Raw
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.items import SessionFile
 from memoryd.sources.jsonl import SessionBytes
-from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Row, rows
-from memoryd.sources.rawjson import as_text
+from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Glance, rows
+from memoryd.sources.rawjson import as_text, is_true
 
 MAX_COPIED_ROWS = 200_000  # of the older sessions of a lineage together, the earliest: a fork copies a beginning
-MAX_ROWS = 65_536  # how many are remembered; a rewind to an older one goes unnoticed
+MAX_ROWS = 16_384  # how many are remembered; a rewind to an older one goes unnoticed
 _NULL = b"null"
 
 
 class Abandoned:
     """The line ranges of abandoned branches; ordered, apart, asked for by line index."""
 
-    def __init__(self, session: Iterable[tuple[int, Row]] = ()) -> None:
+    def __init__(self, session: Iterable[tuple[int, Glance]] = ()) -> None:
         self._ranges: list[tuple[int, int]] = []
         self._lines: dict[int, int] = {}  # hash of a row's id: its line
         self._last: Raw = Raw()
         for index, row in session:
-            if row.uuid and not row.is_side_chain:
+            if row.uuid and not (row.side_chain and is_true(row.side_chain)):
                 self._see(index, row)
         self._starts = [start for start, _ in self._ranges]
 
@@ -37,8 +37,8 @@ class Abandoned:
         position = bisect_right(self._starts, index) - 1
         return position >= 0 and index < self._ranges[position][1]
 
-    def _see(self, index: int, row: Row) -> None:
-        if row.parent != self._last and row.kind in (USER, SYSTEM):
+    def _see(self, index: int, row: Glance) -> None:
+        if row.parent != self._last and as_text(row.type) in (USER, SYSTEM):
             start = self._branching_line(row)
             if start is not None:
                 self._abandon(start, index)
@@ -47,7 +47,7 @@ class Abandoned:
         if len(self._lines) > MAX_ROWS:
             del self._lines[next(iter(self._lines))]
 
-    def _branching_line(self, row: Row) -> int | None:
+    def _branching_line(self, row: Glance) -> int | None:
         """Return the first line that does not lead to this row; None where nobody can tell."""
         if not row.parent or bytes(row.parent) == _NULL:
             return 0 if as_text(row.subtype) == "rewind" else None
@@ -75,6 +75,9 @@ class CopiedRows:
 
     def __contains__(self, row_id: Raw) -> bool:
         return bool(self._digests) and bool(row_id) and _digest(row_id) in self._digests
+
+    def __bool__(self) -> bool:
+        return bool(self._digests)
 
     def _add_all(self, file: SessionFile) -> None:
         with SessionBytes(file.path) as source:

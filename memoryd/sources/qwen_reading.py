@@ -1,11 +1,13 @@
 """The stream of items of one Qwen Code session, with what is seen on the way gathered in the Reading."""
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+
+from msgspec import UNSET
 
 from memoryd.sources.gemini_items import Telling
-from memoryd.sources.gemini_parts import Content, Spot, parse_content
+from memoryd.sources.gemini_parts import Content, Spot, UsualResponse, parse_content, usual_content
 from memoryd.sources.gemini_tools import parse_call
-from memoryd.sources.identity import last_instant
+from memoryd.sources.identity import instant_of, last_instant
 from memoryd.sources.items import Item
 from memoryd.sources.jsonl import SessionBytes
 from memoryd.sources.qwen_branches import Abandoned, CopiedRows
@@ -16,15 +18,18 @@ from memoryd.sources.qwen_records import (
     TOOL_RESULT,
     USER,
     Row,
+    UsualRow,
     decode_row,
+    decode_usual,
+    glances,
     last_time,
-    rows,
     shell_exit_code,
 )
 from memoryd.sources.rawjson import as_fields, as_text, is_true
 from memoryd.sources.reader import Reading
 
 REAL_USER, MID_TURN, NOTIFICATION = "real_user", "mid_turn_user_message", "notification"
+TELLING_SUBTYPES = frozenset({"chat_compression", "slash_command"})  # of the program's own rows
 MID_TURN_PREFIX = "[User message received during tool execution]:"
 
 
@@ -35,12 +40,17 @@ def read_items(
 
     Raises SessionWithoutItems at the end when there were bytes and nothing in them was understood.
     """
-    session = _Session(reading, Abandoned(rows(source.lines())), copied, is_subagent=is_subagent)
+    session = _Session(reading, Abandoned(glances(source.lines())), copied, is_subagent=is_subagent)
     for line in source.lines():
-        row, is_bad = decode_row(line)
-        reading.bad_lines += is_bad
-        if row is not None:
-            yield from session.take(row, line.index)
+        usual = decode_usual(line)
+        items = session.take_usual(usual, line.index) if usual is not None else None
+        if items is None:
+            row, is_bad = decode_row(line)
+            reading.bad_lines += is_bad
+            if row is not None:
+                yield from session.take(row, line.index)
+        elif items:
+            yield from items
     at = last_time(source)
     reading.record_bytes = source.size
     reading.timed = at is not None
@@ -58,11 +68,34 @@ class _Session:
         self._copied = copied
         self._is_subagent = is_subagent
         self._awaits_expansion = False  # a command of the person's was sent on: the next prompt is what it stands for
-        self._readers: dict[str, Callable[[Row, Content, Spot], Iterator[Item]]] = {
+        self._readers: dict[str, Callable[[Row, Content, Spot], Iterable[Item]]] = {
             USER: self._user,
             ASSISTANT: self._assistant,
             TOOL_RESULT: self._tool_result,
         }
+
+    def take_usual(self, row: UsualRow, index: int) -> Sequence[Item] | None:
+        """Return the items of a row that is as nearly all are; None for one that needs a closer look."""
+        kind, subtype = row.type, row.subtype
+        is_spoken = kind in CONVERSATION and row.message is not UNSET
+        if row.side_chain or self._copied or not (is_spoken or (kind == SYSTEM and subtype not in TELLING_SUBTYPES)):
+            return None
+        if row.message is UNSET:
+            self.telling.understood += 1
+            return ()
+        content = usual_content(row.message.parts)
+        if kind == USER or any(isinstance(each, UsualResponse) and each.text is None for each in content.responses):
+            return None  # whose words they are is worth a closer look, and there are few
+        self.telling.understood += 1
+        if index in self._abandoned:
+            self._reading.dropped["rolled_back"] += 1
+            return ()
+        if content.dropped:
+            self._reading.dropped.update(content.dropped)
+        spot = Spot(index, instant_of(row.timestamp), row.cwd or None)
+        if kind == ASSISTANT:
+            return self._said(content, row.uuid, spot)
+        return self.telling.responses(content.responses, spot, row.exit_code if len(content.responses) == 1 else None)
 
     def take(self, row: Row, index: int) -> Iterator[Item]:
         """Take in the next row and yield the items that are decided now."""
@@ -113,15 +146,19 @@ class _Session:
             yield from self.telling.user(_typed(row, content), spot)
         yield from self.telling.responses(content.responses, spot)
 
-    def _assistant(self, row: Row, content: Content, spot: Spot) -> Iterator[Item]:
-        self._awaits_expansion = False
-        yield from self.telling.assistant(content, as_text(row.uuid), spot)
-        for raw in content.calls:
-            yield from self.telling.call(parse_call(raw), spot)
+    def _assistant(self, row: Row, content: Content, spot: Spot) -> Sequence[Item]:
+        return self._said(content, as_text(row.uuid), spot)
 
-    def _tool_result(self, row: Row, content: Content, spot: Spot) -> Iterator[Item]:
+    def _said(self, content: Content, message_id: str | None, spot: Spot) -> Sequence[Item]:
+        self._awaits_expansion = False
+        given = [*self.telling.assistant(content, message_id, spot)]
+        for raw in content.calls:
+            given += self.telling.call(parse_call(raw), spot)
+        return given
+
+    def _tool_result(self, row: Row, content: Content, spot: Spot) -> Sequence[Item]:
         exit_code = shell_exit_code(row) if len(content.responses) == 1 else None
-        yield from self.telling.responses(content.responses, spot, exit_code)
+        return self.telling.responses(content.responses, spot, exit_code)
 
 
 def _is_human(row: Row) -> bool:
