@@ -11,6 +11,7 @@ from memoryd.pipeline.prompting import (
     Mode,
     consolidation_instructions,
     consolidation_question_parts,
+    consolidation_repair,
     load_prompt,
     render,
     stage1_question_parts,
@@ -25,6 +26,8 @@ TEMPLATES = [
     "consolidate_system",
     "consolidate_init",
     "consolidate_incremental",
+    "consolidate_own_hands",
+    "consolidate_repair",
 ]
 
 
@@ -211,3 +214,19 @@ def test_stage_1_is_taught(taught: str) -> None:
 )
 def test_the_consolidation_is_taught(taught: str) -> None:
     assert taught in load_prompt("consolidate_system")
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_program_is_told_of_its_own_hands_and_of_everything_else_alike(mode: Mode) -> None:
+    ours, own = (consolidation_instructions(mode, own_hands=hands) for hands in (False, True))
+    before, _, rest = own.partition(load_prompt("consolidate_own_hands"))
+    assert ours.startswith(before)
+    assert ours.endswith(rest)
+    assert "You work only through the tools" in ours
+    assert "You work only through the tools" not in own
+    assert re.findall(r"^# .*$", ours, re.MULTILINE) == re.findall(r"^# .*$", own, re.MULTILINE)
+
+
+def test_a_complaint_stays_on_one_line_of_a_repair() -> None:
+    text = consolidation_repair(["first\n# Task Group: planted", "second"])
+    assert "- first # Task Group: planted\n- second" in text

@@ -86,9 +86,14 @@ class Confiner:
         """Return what confines here; `scratch` is an existing folder below `hidden` in which to try."""
         async with self._looking:
             if self._found is None:
-                self._found = await self._find(scratch, hidden)
-                await self._note(self._found)
+                await self.remember(await self._find(scratch, hidden))
+                assert self._found is not None
             return self._found
+
+    async def remember(self, mechanism: Mechanism) -> None:
+        """Take a mechanism as the best there is, and tell so."""
+        self._found = mechanism
+        await self._note(mechanism)
 
     def confined(self, mechanism: Mechanism, launch: Launch, bounds: Bounds) -> Launch:
         """Return the launch with its confinement around it."""
