@@ -22,7 +22,7 @@ from memoryd.sources.gemini_records import (
 )
 from memoryd.sources.jsonl import Line
 
-MAX_MESSAGES = 32_768  # how many are followed; older ones can no longer be rewritten or taken back
+MAX_MESSAGES = 16_384  # how many are followed; older ones can no longer be rewritten or taken back
 
 
 class Lines:
@@ -46,8 +46,8 @@ class Lines:
 class Fold:
     """Reads a session once, and then says of each line what is left of it.
 
-    `rewritten` lines have a later form, `withdrawn` ones were taken back; of the list in line `list_line` the messages
-    at `list_positions` have no line of their own.
+    `rewritten` lines have a later form, `withdrawn` ones were taken back, `bad_lines` counts the damaged; of the list in
+    line `list_line` the messages at `list_positions` have no line of their own.
     """
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
@@ -56,12 +56,14 @@ class Fold:
         self.list_line = -1
         self.list_positions: set[int] = set()
         self.unknown_rewinds = 0
+        self.bad_lines = 0
         self._places: dict[int, int] = {}  # hash of an id: its line, or -1 - its position in the list; in order
         self._words: dict[int, int] = {}  # hash of a user message's id: hash of its content
         self._compressed: dict[int, int] = {}  # hash of an id: the line of the compression that it stands in
         for line in lines:
             if not is_touch(line):
-                record, _ = decode_record(line)
+                record, is_bad = decode_record(line)
+                self.bad_lines += is_bad
                 if record is not None:
                     self._see(line.index, record)
 

@@ -166,6 +166,11 @@ def usual_content(parts: UsualParts) -> Content:
     return Content(tuple(found.texts), tuple(found.calls), tuple(found.responses), tuple(found.dropped))
 
 
+def has_texts(content: Content) -> bool:
+    """Tell whether every response that is decoded already has its text; others want a closer look."""
+    return all(isinstance(each, Raw) or each.text is not None for each in content.responses)
+
+
 def human_parts(texts: Sequence[str]) -> list[Part]:
     """Tell the person's words in the texts of one user message from what the program put beside them."""
     own, had_files = _without_files(texts)

@@ -5,10 +5,12 @@ from collections.abc import Generator, Iterator
 from memoryd.sources.gemini_ends import end_of_lines
 from memoryd.sources.gemini_fold import Fold
 from memoryd.sources.gemini_items import Telling
-from memoryd.sources.gemini_parts import Spot, parse_content
+from memoryd.sources.gemini_parts import CONTEXT_MARKER, Spot, has_texts, parse_content, usual_content
 from memoryd.sources.gemini_records import (
     Record,
+    UsualMessage,
     decode_record,
+    decode_usual,
     is_context,
     is_known,
     is_message,
@@ -17,8 +19,8 @@ from memoryd.sources.gemini_records import (
     parse_message,
     patched,
 )
-from memoryd.sources.gemini_tools import parse_call
-from memoryd.sources.identity import last_instant, parse_instant
+from memoryd.sources.gemini_tools import parse_call, recorded_call
+from memoryd.sources.identity import instant_of, last_instant, parse_instant
 from memoryd.sources.items import Item
 from memoryd.sources.jsonl import SessionBytes
 from memoryd.sources.rawjson import as_list, as_text
@@ -39,14 +41,20 @@ def read_lines(source: SessionBytes, cwd: str | None, reading: Reading) -> Gener
     fold = Fold(source.lines())
     if fold.unknown_rewinds:
         reading.unknown["$rewindTo"] += fold.unknown_rewinds
+    reading.bad_lines += fold.bad_lines
     for line in source.lines():
+        index = line.index
+        if index in fold.rewritten:
+            continue  # it is not even decoded
         if is_touch(line):
             session.telling.understood += 1
             continue
-        record, is_bad = decode_record(line)
-        reading.bad_lines += is_bad
-        if record is not None:
-            yield from _take(record, line.index, fold, session)
+        usual = decode_usual(line) if index not in fold.withdrawn else None
+        items = session.usual(usual, index) if usual is not None else None
+        if items is not None:
+            yield from items
+        elif (record := decode_record(line)[0]) is not None:
+            yield from _take(record, index, fold, session)
     at, reading.record_bytes = end_of_lines(source)
     reading.timed = at is not None
     reading.last_record_at = last_instant(at, source)
@@ -74,6 +82,32 @@ class Session:
         self.telling = Telling(reading)
         self._cwd = cwd
         self._saw_context = False
+
+    def usual(self, row: UsualMessage, ordinal: int) -> list[Item] | None:
+        """Return what a message says and does that is as nearly all are; None for one that needs a closer look."""
+        content = usual_content(row.content)
+        results = [usual_content(call.result) for call in row.tool_calls]
+        is_of_person = row.type == USER and not (content.texts and content.texts[0].lstrip().startswith(CONTEXT_MARKER))
+        if not (is_of_person or row.type == GEMINI) or not all(map(has_texts, (content, *results))):
+            return None
+        self.telling.understood += 1
+        if content.dropped:
+            self.reading.dropped.update(content.dropped)
+        at = instant_of(row.timestamp)
+        spot = Spot(ordinal, at, self._cwd)
+        if is_of_person:
+            given = self.telling.user(content.texts, spot)
+            return given + self.telling.responses(content.responses, spot)
+        given = [*self.telling.assistant(content, row.id, spot)]
+        for call, result in zip(row.tool_calls, results, strict=True):
+            given += self.telling.call(recorded_call(call.id, call.name, call.args, call.display_name), spot)
+            if result.dropped:
+                self.reading.dropped.update(result.dropped)
+            ended = instant_of(call.timestamp) if call.timestamp else None
+            given += self.telling.responses(result.responses, Spot(ordinal, ended or at, self._cwd))
+        for called in content.calls:
+            given += self.telling.call(parse_call(called), spot)
+        return given
 
     def message(self, record: Record, ordinal: int) -> Iterator[Item]:
         """Yield what a message says and does."""

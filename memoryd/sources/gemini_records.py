@@ -9,10 +9,10 @@ from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.decoding import decode_line, is_blank
-from memoryd.sources.gemini_parts import CONTEXT_MARKER, SUMMARY_MARKER, parse_content
+from memoryd.sources.gemini_parts import CONTEXT_MARKER, SUMMARY_MARKER, UsualParts, parse_content
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.jsonl import Line, SessionBytes
-from memoryd.sources.rawjson import UNREADABLE, as_list, as_text
+from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE, as_list, as_text
 
 AGENT = "gemini"
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024  # real ones reach 4 MB
@@ -49,7 +49,49 @@ class Header:
     started_at: float | None
 
 
+class UsualToolCall(msgspec.Struct, gc=False):
+    """A recorded tool call as it is nearly always written; what was shown of it is passed over."""
+
+    id: str | None = None
+    name: str | None = None
+    args: Raw = Raw()
+    result: UsualParts = ""
+    timestamp: str | None = None
+    display_name: str | None = msgspec.field(default=None, name="displayName")
+
+
+class UsualMessage(msgspec.Struct, gc=False):
+    """A message as it is nearly always written, decoded in one go; thoughts and token counts are passed over."""
+
+    id: str
+    timestamp: str
+    type: str
+    content: UsualParts
+    tool_calls: list[UsualToolCall] = msgspec.field(default_factory=list, name="toolCalls")
+    display_content: Raw = msgspec.field(default=Raw(), name="displayContent")
+    patch: Raw = msgspec.field(default=Raw(), name="$set")
+    rewind_to: Raw = msgspec.field(default=Raw(), name="$rewindTo")
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether it has members that want a closer look."""
+        return bool(self.display_content or self.patch or self.rewind_to)
+
+
+_usual = msgspec.json.Decoder(UsualMessage)
 _record = msgspec.json.Decoder(Record)
+
+
+def decode_usual(line: Line) -> UsualMessage | None:
+    """Decode a message that is as nearly all are; None where something in it needs a closer look (decode_record)."""
+    data = line.data
+    if not data or len(data) > MAX_TEXT_BYTES:
+        return None
+    try:
+        message = _usual.decode(data)
+    except UNREADABLE:
+        return None
+    return None if message.is_odd else message
 
 
 def decode_record(line: Line) -> tuple[Record | None, bool]:

@@ -88,12 +88,17 @@ class OpenCalls:
 def parse_call(raw: Called) -> Call:
     """Read a functionCall part, or a recorded tool call."""
     if isinstance(raw, UsualCall):
-        tool = raw.name or "tool"
-        return Call(raw.id or None, tool, raw.args, is_external(tool))
+        return recorded_call(raw.id, raw.name, raw.args)
     fields = _decode(raw)
     tool = as_text(fields.name) or "tool"
     external = is_external(tool, as_text(fields.display_name) or "")
     return Call(as_text(fields.id) or None, tool, fields.args, external, fields.result, fields.timestamp)
+
+
+def recorded_call(call_id: str | None, name: str | None, arguments: Raw, display_name: str | None = None) -> Call:
+    """Return a call whose members are decoded already."""
+    tool = name or "tool"
+    return Call(call_id or None, tool, arguments, is_external(tool, display_name or ""))
 
 
 def is_external(tool: str, display_name: str = "") -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from msgspec import UNSET
 
 from memoryd.sources.gemini_items import Telling
-from memoryd.sources.gemini_parts import Content, Spot, UsualResponse, parse_content, usual_content
+from memoryd.sources.gemini_parts import Content, Spot, has_texts, parse_content, usual_content
 from memoryd.sources.gemini_tools import parse_call
 from memoryd.sources.identity import instant_of, last_instant
 from memoryd.sources.items import Item
@@ -84,7 +84,7 @@ class _Session:
             self.telling.understood += 1
             return ()
         content = usual_content(row.message.parts)
-        if kind == USER or any(isinstance(each, UsualResponse) and each.text is None for each in content.responses):
+        if kind == USER or not has_texts(content):
             return None  # whose words they are is worth a closer look, and there are few
         self.telling.understood += 1
         if index in self._abandoned:

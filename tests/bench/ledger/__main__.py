@@ -2,8 +2,9 @@
 
     uv run --group bench python -m tests.bench.ledger        (or: pip install litequeue; python -m tests.bench.ledger)
 
-All contenders run in one process, turn by turn, on the disk of `--folder` (default: the system's temporary one), and
-the medians of the rounds are compared. Without litequeue its lines are left out. No test runs this.
+All contenders run in one process, turn by turn, on the disk of `--folder` (default: the system's temporary one). A ratio
+is the median of the rounds' own ratios, with their quartiles: what loads the machine meanwhile loads both. Processor
+time, of all threads, stands beside the elapsed one. Without litequeue its lines are left out. No test runs this.
 """
 
 import argparse
@@ -17,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
-from time import perf_counter
+from statistics import fmean, median, quantiles
+from time import perf_counter, process_time
 
 from tests.bench.ledger.rivals import OurLedger, Rival, rivals
 
@@ -34,11 +35,25 @@ class Target:
     name: str
     ratio: float
     wanted: float
+    quartiles: tuple[float, float] | None = None
     at_most: bool = False
 
     @property
     def met(self) -> bool:
         return self.ratio <= self.wanted if self.at_most else self.ratio >= self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Microseconds a job of one contender: elapsed in each round, and of processors over all rounds."""
+
+    elapsed: list[float]
+    processor: float
+
+    @property
+    def summary(self) -> dict[str, float]:
+        lower, middle, upper = (round(value, 1) for value in quantiles(self.elapsed, n=4))
+        return {"median": middle, "lower": lower, "upper": upper, "processor": round(self.processor, 1)}
 
 
 def main() -> int:
@@ -57,7 +72,9 @@ def main() -> int:
         "date": datetime.now(UTC).date().isoformat(),
         "rounds": options.rounds,
         "jobs_per_round": options.jobs,
-        "claim_and_complete_us": throughput,
+        "claim_and_complete_us": {
+            mode: {name: taken.summary for name, taken in all_taken.items()} for mode, all_taken in throughput.items()
+        },
         "claim_us_by_finished_rows": claims,
         "enqueue_10000_sessions_s": enqueued,
         "targets": [asdict(target) | {"met": target.met} for target in _targets(throughput, claims)],
@@ -81,22 +98,25 @@ def _machine() -> dict[str, object]:
     }
 
 
-def _throughput(folder: Path, synchronous: str, rounds: int, jobs: int) -> dict[str, float]:
-    """Microseconds of one claim and completion with a 3 KB output, by contender."""
+def _throughput(folder: Path, synchronous: str, rounds: int, jobs: int) -> dict[str, Taken]:
+    """Measure one claim and completion with a 3 KB output, by contender."""
     contenders: dict[str, Rival] = {
         name: make(folder / f"{name.replace(', ', '-')}-{synchronous}", synchronous)  # type: ignore[call-arg]  # all three
         for name, make in rivals().items()
     }
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    elapsed: dict[str, list[float]] = {name: [] for name in contenders}
+    processor: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(rounds + 1):
         for name, contender in contenders.items():
             contender.fill(jobs)
+            begun = process_time()
             seconds = _timed(lambda contender=contender: contender.work(jobs))  # type: ignore[misc]  # bound at once
             if number > 0:  # the first round warms caches up
-                taken[name].append(seconds / jobs * 1e6)
+                elapsed[name].append(seconds / jobs * 1e6)
+                processor[name].append((process_time() - begun) / jobs * 1e6)
     for contender in contenders.values():
         contender.close()
-    return {name: round(median(values), 1) for name, values in taken.items()}
+    return {name: Taken(elapsed[name], fmean(processor[name])) for name in contenders}
 
 
 def _claim_latency(folder: Path, rounds: int) -> dict[str, float]:
@@ -127,21 +147,20 @@ def _timed(work: Callable[[], None]) -> float:
     return perf_counter() - begun
 
 
-def _targets(throughput: dict[str, dict[str, float]], claims: dict[str, float]) -> list[Target]:
+def _targets(throughput: dict[str, dict[str, Taken]], claims: dict[str, float]) -> list[Target]:
     full, normal = throughput["FULL"], throughput["NORMAL"]
     targets = [
-        Target(
-            f"of bare sqlite3 at FULL, {n} transaction(s) a job each",
-            full[f"sqlite3, {n}"] / full[f"memoryd, {n}"],
-            0.6,
+        _speed(
+            f"of bare sqlite3 at FULL, {n} transaction(s) a job each", full[f"sqlite3, {n}"], full[f"memoryd, {n}"], 0.6
         )
         for n in (1, 2)
     ]
     if "litequeue, 2" in normal:
         targets += [
-            Target(
+            _speed(
                 f"of litequeue at NORMAL, {ours} transaction(s) a job to {theirs}",
-                normal[f"litequeue, {theirs}"] / normal[f"memoryd, {ours}"],
+                normal[f"litequeue, {theirs}"],
+                normal[f"memoryd, {ours}"],
                 0.75,
             )
             for ours, theirs in ((1, 2), (1, 3), (2, 2))
@@ -151,6 +170,13 @@ def _targets(throughput: dict[str, dict[str, float]], claims: dict[str, float]) 
     return targets
 
 
+def _speed(name: str, theirs: Taken, ours: Taken, wanted: float) -> Target:
+    """Our speed as a part of theirs, round by round."""
+    ratios = [of_them / of_us for of_them, of_us in zip(theirs.elapsed, ours.elapsed, strict=True)]
+    lower, middle, upper = quantiles(ratios, n=4)
+    return Target(name, middle, wanted, (lower, upper))
+
+
 def _markdown(report: dict[str, object], targets: list[Target]) -> str:
     lines = [
         "# The ledger, measured",
@@ -158,10 +184,15 @@ def _markdown(report: dict[str, object], targets: list[Target]) -> str:
         f"{report['date']}; {_words(report['machine'])}; {report['rounds']} rounds",
         "",
     ]
-    lines += ["| claim and complete, 3 KB output (us a job), transactions a job | FULL | NORMAL |", "|---|---:|---:|"]
+    lines += [
+        "| claim and complete, 3 KB output (us a job; quartiles; processor), transactions a job | FULL | NORMAL |",
+        "|---|---:|---:|",
+    ]
     throughput = report["claim_and_complete_us"]
     assert isinstance(throughput, dict)
-    lines += [f"| {name} | {us} | {throughput['NORMAL'][name]} |" for name, us in throughput["FULL"].items()]
+    lines += [
+        f"| {name} | {_row(us)} | {_row(throughput['NORMAL'][name])} |" for name, us in throughput["FULL"].items()
+    ]
     claims = report["claim_us_by_finished_rows"]
     assert isinstance(claims, dict)
     lines += ["", "| finished rows | claim (us) |", "|---:|---:|"]
@@ -170,10 +201,15 @@ def _markdown(report: dict[str, object], targets: list[Target]) -> str:
     lines += ["| target | measured | wanted | |", "|---|---:|---:|---|"]
     for target in targets:
         bound = "at most" if target.at_most else "at least"
+        spread = "" if target.quartiles is None else f" ({target.quartiles[0]:.2f} to {target.quartiles[1]:.2f})"
         lines.append(
-            f"| {target.name} | {target.ratio:.2f} | {bound} {target.wanted} | {'met' if target.met else 'missed'} |"
+            f"| {target.name} | {target.ratio:.2f}{spread} | {bound} {target.wanted} | {'met' if target.met else 'missed'} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _row(us: dict[str, float]) -> str:
+    return f"{us['median']:.0f} ({us['lower']:.0f} to {us['upper']:.0f}; {us['processor']:.0f})"
 
 
 def _words(machine: object) -> str:

@@ -90,7 +90,7 @@ class OurLedger:
 
 
 class TwoWorkers(OurLedger):
-    """As many workers as the daemon has unless told otherwise; each goes straight on."""
+    """As many workers as the daemon has unless told otherwise; each goes straight on, and they are committed together."""
 
     async def _work(self, count: int) -> None:
         async with asyncio.TaskGroup() as group:
