@@ -76,6 +76,17 @@ EVENTS: dict[str, Event] = {
     "memory.cleaned": Event(
         "info", "Code alone took out what rested on evidence that is gone.", ("commit", "removed")
     ),
+    "history.postponed": Event("warning", "The history could not be bounded; a later try goes on.", ("error",)),
+    "history.shortened": Event("info", "The oldest changes of the memory became one.", ("count", "commit")),
+    "copies.removed": Event("info", "Copies of the ledger went with what was purged.", ("names",)),
+    "forgetting.begun": Event("info", "A person asked to forget; from here on it is certain.", ("count", "purge")),
+    "forgetting.completed": Event(
+        "info", "What was to be forgotten is gone wherever it was asked for.", ("deed", "count", "removed")
+    ),
+    "forgetting.postponed": Event("warning", "A forgetting is not done yet; a later try goes on.", ("error",)),
+    "memory.cleaned": Event(
+        "info", "Code alone took out what rested on evidence that is gone.", ("commit", "removed")
+    ),
     "job.claimed": Event("debug", "A worker holds a job.", ("watermark",)),
     "job.completed": Event("info", "A job is done.", (*OUTCOME, "outcome", "reason")),
     "job.crashed": Event("error", "A job met an error that nobody foresaw; it counts as failed.", ("error_class",)),
@@ -105,6 +116,10 @@ EVENTS: dict[str, Event] = {
     ),
     "output.pruned": Event("info", "Rows that nothing uses any more were removed.", ("count",)),
     "pass.progressed": Event("info", "A pass over the sessions went on.", ("stage", "done", "total", "note")),
+    "proposal.accepted": Event("info", "A person accepted a result that waited.", ("number", "commit")),
+    "proposal.rejected": Event(
+        "info", "A person refused a result; what it took in stays out until changed.", ("number", "commit", "held")
+    ),
     "provider.rearmed": Event(
         "info",
         "A provider answers again, or its key or network has changed: its jobs are tried.",
@@ -135,6 +150,7 @@ EVENTS: dict[str, Event] = {
         "warning", "No space or a read-only disk: nothing is spent until it is back.", ("error", "retry_in")
     ),
     "storage.resumed": Event("info", "There is room again: work goes on.", ("since",)),
+    "undo.completed": Event("info", "Changes of the memory were taken back.", ("commit", "count", "held")),
     "usage.credited": Event("info", "Citations were counted.", ("count",)),
     "watcher.failed": Event("warning", "The watcher failed; scans go on.", ("error", "retry_in", "roots")),
 }

@@ -354,6 +354,14 @@ class Consolidate(_Section):
     extension_retention: Wait = Field(
         default=read_duration("7d"), description="Resources of extensions older than this are removed."
     )
+    history_max_age: Wait = Field(
+        default=read_duration("365d"),
+        description="Changes of the memory older than this become one; a year answers who said what since when.",
+    )
+    history_max_size: Count = Field(
+        default=268_435_456,
+        description="Bytes of the folder's history; beyond them its older half becomes one change. Text packs well.",
+    )
     review: Literal["auto", "manual"] = Field(
         default="auto", description="manual: a person accepts each rewrite. auto: acceptance checks suffice."
     )

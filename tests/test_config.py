@@ -84,6 +84,8 @@ def test_without_file_and_variables_the_defaults_of_the_design_hold(tmp_path: Pa
             "max_duration": "20m",
             "max_tokens": 2_000_000,
             "extension_retention": "7d",
+            "history_max_age": "365d",
+            "history_max_size": 268_435_456,
             "review": "auto",
         },
         "ledger": {"lease": "3m", "max_attempts": 3, "retry_base": "1m", "retry_cap": "6h"},

@@ -141,7 +141,9 @@ def _memory(memory: Told | None) -> str:
     if memory is None:
         return "none"
     told = f"written {moment(memory['generated_at'])}"
-    if memory["consolidated_at"]:
+    if memory["held_because"]:
+        told += f", kept out of the memory folder until the session grows: {memory['held_because']}"
+    elif memory["consolidated_at"]:
         told += f", in the memory folder since {moment(memory['consolidated_at'])}"
     elif memory["is_consolidated"]:
         told += ", in the memory folder in an earlier state"

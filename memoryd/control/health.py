@@ -12,7 +12,7 @@ from memoryd.daemon import control_socket
 from memoryd.daemon.programs import is_unconfined
 from memoryd.daemon.spending import caps_per_day
 from memoryd.errors import BudgetSpent, StorageError
-from memoryd.ledger import facts, mounts, opening, rebuilding, spend
+from memoryd.ledger import facts, holds, mounts, opening, proposals, rebuilding, spend
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.translate import DAMAGED_REMEDY
 from memoryd.llm.gate_state import paused_until
@@ -27,7 +27,7 @@ STORAGE_REMEDY: Final = "free some space or make the disk writable; memoryd goes
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something a person may want to know or do. `severity` is "warning" or "error"."""
+    """Something a person may want to know or do. `severity` is "info" (all is well), "warning" or "error"."""
 
     id: str
     severity: str
@@ -103,6 +103,26 @@ async def of_programs(ledger: Ledger) -> list[Finding]:
             "install bubblewrap, or run memoryd as a service of your systemd; it is looked for at the next start",
         )
     ]
+
+
+async def of_review(ledger: Ledger) -> list[Finding]:
+    """Tell that a result waits for the person's word, and what the person took back or refused."""
+    found = []
+    proposal = await ledger.read(proposals.waiting)
+    if proposal is not None:
+        message = f"a consolidation made {rfc3339(proposal.made_at)} waits for your word: proposal {proposal.id}"
+        found.append(Finding("proposal_waiting", "info", message, f"memoryd review show {proposal.id}"))
+    held = len(await ledger.read(holds.held))
+    if held:
+        found.append(
+            Finding(
+                "held_back",
+                "info",
+                f"sessions that stay out of the memory since an undo or a rejection, until they grow: {held}",
+                "`memoryd history` lists the undo, and `memoryd undo` of it brings them back",
+            )
+        )
+    return found
 
 
 async def of_limits(ledger: Ledger, settings: Settings, now: float) -> list[Finding]:

@@ -9,7 +9,7 @@ from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.finding import Candidate, neighbours
 from memoryd.errors import SourceError
-from memoryd.ledger import attempts, jobs, meta, outputs, sessions
+from memoryd.ledger import attempts, holds, jobs, meta, outputs, sessions
 from memoryd.ledger.attempts import AttemptRow
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import JobRow
@@ -36,7 +36,8 @@ class Known:
     """A session as the ledger has it, and what came of it; all of it empty where there is no ledger yet.
 
     `older` are the sessions whose rows are not this one's, `younger` those that leave their shared rows to it.
-    `consolidated_at`: when what it taught went into the memory folder as it stands now.
+    `consolidated_at`: when what it taught went into the memory folder as it stands now; `held_because`: why it stays
+    out until it grows (undone, rejected).
     """
 
     row: SessionRow | None = None
@@ -47,6 +48,7 @@ class Known:
     attempts: Sequence[AttemptRow] = ()
     output: SelectedOutput | None = None
     consolidated_at: int | None = None
+    held_because: str | None = None
     first_start_at: int | None = None
     agreed: str | None = None
 
@@ -79,6 +81,7 @@ def _known(conn: Connection, wanted: str, path: str) -> Known:
         attempts=detail.attempts if detail else (),
         output=output,
         consolidated_at=None if output is None else _consolidated_at(conn, output),
+        held_because=next((held.because for held in holds.held(conn) if held.thread_id == row.thread_id), None),
     )
 
 

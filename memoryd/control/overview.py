@@ -100,6 +100,7 @@ async def _from_ledger(ledger: Ledger, settings: Settings, now: float, report: d
     report["excluded"] = dict(await _excluded(ledger, settings, now))
     dead = await ledger.read(jobs.list_jobs, status=Status.ERROR)
     findings = [*_dead(dead), *_waits(waiting), *await health.of_limits(ledger, settings, now)]
+    findings += await health.of_review(ledger)
     if await ledger.read(publications.pending) is not None:
         findings.append(
             Finding(

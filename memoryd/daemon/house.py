@@ -131,11 +131,11 @@ async def open_house(
         )
         ledger.fence = context.still_ours
         await judge_clock(context)
+        await go_on_forgetting(context)  # before anything is read back from a folder that holds what is forgotten
         await adopt_folder(context)
         await rescan(context)
         await mend_clock_damage(context)
         await take_over(context)
-        await go_on_forgetting(context)
         await reopen_outdated(context)
         yield context
 
@@ -152,11 +152,6 @@ def check_settings(settings: Settings, environ: Mapping[str, str]) -> None:
                 f"sources.agents: {agent} has no folder of its own, and sources.roots names none for it",
                 remedy=f'set sources.roots.{agent} to the folders, such as ["~/sessions"]',
             )
-    if settings.consolidate.review == "manual":
-        raise ConfigError(
-            'consolidate.review = "manual": this version of memoryd cannot hold results back for review yet',
-            remedy='use "auto"; `git log` in the memory folder shows every change',
-        )
     for stage in STAGES:
         named = settings.provider_for(stage)
         if named.provider.kind != config.OFFLINE:

@@ -1,10 +1,12 @@
 """What is done once in a while so that the ledger lasts: the clock judged, rows pruned, a backup made, the log cut."""
 
 from memoryd import logs
+from memoryd.errors import LeaseLost, LedgerCorrupt, MemorydError
 from memoryd.ledger import backups
 from memoryd.ledger.backups import Made, Skipped
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.forget import go_on_forgetting
+from memoryd.pipeline.keep_history import keep_history
 from memoryd.pipeline.plausibility import Standing, kept_standing, look_at_clock
 from memoryd.pipeline.retain import retain
 
@@ -21,6 +23,17 @@ async def look_after(context: Context) -> None:
     await retain(context)
     made = standing.doubt is None and await _back_up(context)
     await _shorten_log(context, at_once=made)
+    await _keep_history(context)
+
+
+async def _keep_history(context: Context) -> None:
+    """Bound the history of the memory; what is in the way (no git, a broken repository) is said, and tried later."""
+    try:
+        await keep_history(context)
+    except (LeaseLost, LedgerCorrupt):
+        raise
+    except MemorydError as error:
+        log.warning("history.postponed", error=str(error))
 
 
 async def judge_clock(context: Context) -> Standing:

@@ -6,7 +6,7 @@ too, so that undoing it brings everything back. What was forgotten stays forgott
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Connection
@@ -25,11 +25,15 @@ from memoryd.pipeline.context import Context, in_thread
 from memoryd.redact import Redactor
 from memoryd.workspace import mending, protection, publish, staging
 from memoryd.workspace.claims import reparse
+from memoryd.workspace.cleaning import clean_up
 from memoryd.workspace.files import write_private
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.history import Change, Entry, message
-from memoryd.workspace.layout import MEMORY_FILE
+from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE
+from memoryd.workspace.protection import Protection
+from memoryd.workspace.rereading import ReadBack
 from memoryd.workspace.staging import Staging
+from memoryd.workspace.summary import summary_budget
 from memoryd.workspace.undoing import (
     by_thread,
     changes_to_undo,
@@ -114,10 +118,12 @@ def _prepare(context: Context, count: int, remembered: Collection[str]) -> _Plan
 def _written(context: Context, staged: Staging, changes: list[Entry], remembered: Collection[str]) -> _Plan:
     repo, work = context.repository, staged.work
     left = states_of(by_thread(Folder.read(staged.base)))
-    restored = restore_evidence(work, evidence_of(repo, changes[-1].base), remembered)
-    guarded = protection.read_protection(repo, staged)
+    evidence = evidence_of(repo, changes[-1].base)
     take_back(repo, work, changes, staged.root)
+    restored = restore_evidence(work, evidence, remembered)
+    guarded = protection.read_protection(repo, staged)
     _clean(work, context.redactor)
+    _leave_out_forgotten(context, staged, evidence, guarded)
     kept = protection.keep_lines(guarded, Folder.read(work), may_move=False)
     for path, text in kept.texts.items():
         write_private(work / path, text.encode())
@@ -129,6 +135,30 @@ def _written(context: Context, staged: Staging, changes: list[Entry], remembered
     return _Plan(
         commit, staged.parent, tuple(changes), left, restored, folder, kept.lines.get(MEMORY_FILE, frozenset())
     )
+
+
+def _leave_out_forgotten(
+    context: Context, staged: Staging, evidence: Mapping[str, ReadBack], guarded: Protection
+) -> None:
+    """Take out what rests on sessions alone that may not be remembered any more: undoing does not unforget."""
+    work = staged.work
+    whole, left = staged.root / "whole", Folder.read(work)
+    if evidence.keys() <= by_thread(left).keys():
+        return
+    for path, text in left.files.items():
+        write_private(whole / path, text.encode())
+    restore_evidence(whole, evidence, evidence.keys())
+    persons = {
+        path: [row for number, row in enumerate(rows.split("\n"), start=1) if number in guarded.guarded[path].persons]
+        for path, rows in guarded.texts.items()
+    }
+    room = summary_budget(context.settings.recall.max_tokens) - guarded.size(SUMMARY_FILE)
+    cleaning = clean_up(Folder.read(whole), left, persons=persons, max_summary_bytes=room)
+    for path, new in cleaning.texts.items():
+        if new is None:
+            (work / path).unlink(missing_ok=True)
+        else:
+            write_private(work / path, new.encode())
 
 
 def _clean(work: Path, redactor: Redactor) -> None:

@@ -95,7 +95,6 @@ def test_no_two_runs_have_the_same_name() -> None:
     ("changes", "complaint"),
     [
         ({"sources__agents": ["generic"]}, "generic has no folder of its own, and sources.roots names none"),
-        ({"consolidate__review": "manual"}, "cannot hold results back"),
         (
             {
                 "providers": {"x": {"kind": "command", "command": ["no-such-agent"]}},

@@ -240,6 +240,7 @@ def _outcome(known: Known) -> dict[str, Any]:
             "summary_file": f"rollout_summaries/{output.stem}.md" if output.stem else None,
             "is_consolidated": output.selected_for_phase2,
             "consolidated_at": known.consolidated_at,
+            "held_because": known.held_because,
             "usage_count": output.usage_count,
             "last_usage": output.last_usage,
         },

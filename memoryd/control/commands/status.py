@@ -27,7 +27,11 @@ def run(args: argparse.Namespace) -> int:
         print_json(report)
     else:
         print("\n".join(lines(report, asyncio.run(overview.why_running(settings, SystemClock())))))
-    return 1 if report["health"] else 0
+    return 1 if _is_degraded(report) else 0
+
+
+def _is_degraded(report: Mapping[str, Any]) -> bool:
+    return any(item["severity"] != "info" for item in report["health"])
 
 
 def lines(report: Mapping[str, Any], why: Mapping[str, str] | None = None) -> list[str]:
