@@ -12,7 +12,7 @@ from memoryd.clock import SystemClock
 from memoryd.daemon import control_socket
 from memoryd.daemon.supervisor import DISK_PAUSE_SECONDS, DRAIN_SECONDS, WATCHDOG_SECONDS, Supervisor
 from memoryd.daemon.ticker import JUMP_SECONDS
-from memoryd.errors import DiskFull, GitError, LeaseLost, LedgerCorrupt, StorageError
+from memoryd.errors import AuthRefused, DiskFull, GitError, LeaseLost, LedgerCorrupt, StorageError
 from memoryd.ledger import jobs, outputs, publications
 from memoryd.ledger.overview import JobRow
 from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
@@ -462,3 +462,17 @@ async def test_a_daemon_without_work_asks_nobody_however_long_it_waits(tmp_path:
             await daemon.pass_time(61)
         await daemon.stop()
     assert client.asked == []
+
+
+async def test_a_provider_is_tested_through_the_daemon_that_counts_its_requests(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    (tmp_path / "codex" / "sessions").mkdir(parents=True)
+    answers: list[str | Exception] = [AuthRefused("no", status=401, remedy="set the key"), '{"ok": true}']
+    client = Answering(lambda _question: answers.pop())
+    async with a_daemon(tmp_path, clock, client) as daemon:
+        good, _ = await daemon.ask(do="probe", stage="extract")
+        bad, _ = await daemon.ask(do="probe", stage="consolidate")
+    assert (good["tokens_in"], good["problem"]) == (1000, "")
+    assert (bad["kind"], bad["problem"], bad["remedy"]) == ("AuthRefused", "no (status 401)", "set the key")
+    assert [question.max_output_tokens for question in client.asked] == [1_024, 1_024]

@@ -8,11 +8,14 @@ import pytest
 from memoryd.config import Settings
 from memoryd.daemon.house import open_house
 from memoryd.daemon.passes import PassReport, run_pass
+from memoryd.errors import RateLimited
 from memoryd.ledger import jobs, spend
 from memoryd.ledger.jobs import JobRow
 from memoryd.ledger.spend import Spend
 from memoryd.ledger.states import JobKind, Status
+from memoryd.pipeline.agent_limits import remember_limits
 from memoryd.pipeline.context import Context
+from memoryd.sources.items import LimitWindow, RateLimits
 from tests.support.clock import FakeClock
 from tests.support.house import PATH_ONLY, settings_in
 from tests.support.log_lines import LogLines
@@ -198,3 +201,29 @@ async def test_a_run_that_passes_its_own_caps_is_ended_with_the_cap_named(
     assert len(server.requests) == 1
     assert job.status is Status.ERROR
     assert "extract.max_requests = 1 would be passed by this run" in str(job.last_error)
+
+
+@pytest.mark.parametrize(("program", "is_asked"), [("codex", False), ("claude", True)])
+async def test_what_an_agent_recorded_of_its_limits_counts_only_for_a_provider_that_runs_it(
+    tmp_path: Path, clock: FakeClock, program: str, *, is_asked: bool
+) -> None:
+    settings = settings_in(
+        tmp_path,
+        **{
+            "providers.main.kind": "command",
+            "providers.main.command": [f"/usr/bin/{program}"],
+            "extract.model": "m",
+            "consolidate.model": "m",
+        },
+    )
+    limits = RateLimits(clock.now() - 9, "codex", (LimitWindow(76, 300, int(clock.now()) + 50),), None)
+    async with open_house(settings, clock=clock, environ=PATH_ONLY, role="test") as context:
+        await remember_limits(context, "codex", limits)
+        assert context.extract.admit is not None
+        if is_asked:
+            await context.extract.admit()
+            return
+        with pytest.raises(RateLimited, match="primary limit is 76 % used"):
+            await context.extract.admit()
+        await clock.advance(50)
+        await context.extract.admit()
