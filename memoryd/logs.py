@@ -60,33 +60,22 @@ EVENTS: dict[str, Event] = {
     ),
     "consolidation.published": Event("info", "A new version of the memory is in place.", ("commit", "selected")),
     "consolidation.rejected": Event(
-        "warning", "Acceptance turned a result down; the old memory stands.", ("complaints",)
+        "warning", "Acceptance turned a result down; the old memory stands, and the job says why.", ("count",)
     ),
     "consolidation.tidied": Event("warning", "A run left files where none belong; they were removed.", ("count",)),
     "consolidation.unchanged": Event("info", "Nothing to rewrite: no model was asked.", ("selected",)),
     "daemon.started": Event("info", "Services run.", ("agents", "provider", "version", "pid", "home")),
     "daemon.stopped": Event("info", "Leases are given back and stores closed.", ("reason",)),
     "folder.edited": Event("info", "A person changed the memory folder; consolidation takes it in.", ("notes",)),
-    "copies.removed": Event("info", "Copies of the ledger went with what was purged.", ("names",)),
-    "forgetting.begun": Event("info", "A person asked to forget; from here on it is certain.", ("count", "purge")),
-    "forgetting.completed": Event(
-        "info", "What was to be forgotten is gone wherever it was asked for.", ("deed", "count", "removed")
-    ),
-    "forgetting.postponed": Event("warning", "A forgetting is not done yet; a later try goes on.", ("error",)),
-    "memory.cleaned": Event(
-        "info", "Code alone took out what rested on evidence that is gone.", ("commit", "removed")
-    ),
     "history.postponed": Event("warning", "The history could not be bounded; a later try goes on.", ("error",)),
     "history.shortened": Event("info", "The oldest changes of the memory became one.", ("count", "commit")),
     "copies.removed": Event("info", "Copies of the ledger went with what was purged.", ("names",)),
-    "forgetting.begun": Event("info", "A person asked to forget; from here on it is certain.", ("count", "purge")),
     "forgetting.completed": Event(
         "info", "What was to be forgotten is gone wherever it was asked for.", ("deed", "count", "removed")
     ),
     "forgetting.postponed": Event("warning", "A forgetting is not done yet; a later try goes on.", ("error",)),
-    "memory.cleaned": Event(
-        "info", "Code alone took out what rested on evidence that is gone.", ("commit", "removed")
-    ),
+    "forgetting.started": Event("info", "A person asked to forget; from here on it is certain.", ("count", "purge")),
+    "memory.cleaned": Event("info", "Code alone took out what rested on evidence that is gone.", ("commit", "removed")),
     "job.claimed": Event("debug", "A worker holds a job.", ("watermark",)),
     "job.completed": Event("info", "A job is done.", (*OUTCOME, "outcome", "reason")),
     "job.crashed": Event("error", "A job met an error that nobody foresaw; it counts as failed.", ("error_class",)),

@@ -117,7 +117,7 @@ async def consolidate(context: Context, lease: Lease) -> Outcome:
         context.reached("agent_finished")
         return await _as_objects(context, lease, evidence, run)
     except ResultRejected as rejection:
-        log.warning("consolidation.rejected", complaints=rejection.complaints)
+        log.warning("consolidation.rejected", count=len(rejection.complaints))
         raise
     finally:
         await in_thread(staging.discard, evidence.staged)

@@ -47,7 +47,7 @@ async def forget(context: Context, names: Sequence[str], *, purge: bool = False)
     async with context.forgetting:
         await context.ledger.write(forgetting.begin, threads, purge=purge, **enqueueing(context))
         context.reached("forgetting_begun")
-        log.info("forgetting.begun", count=len(threads), purge=purge)
+        log.info("forgetting.started", count=len(threads), purge=purge)
         await _stop_work(context)
         removed = await _finish(context)
     return Forgotten(tuple(threads), removed)
@@ -61,7 +61,7 @@ async def reset(context: Context, *, relearn: bool = False) -> None:
     async with context.forgetting:
         await context.ledger.write(forgetting.begin_reset, now=context.clock.now(), relearn=relearn)
         context.reached("forgetting_begun")
-        log.info("forgetting.begun", count=0, purge=True)
+        log.info("forgetting.started", count=0, purge=True)
         await _stop_work(context)
         await _finish(context)
 
@@ -139,7 +139,9 @@ async def _rewrite(context: Context, now: Forgetting) -> Forgetting:
         context.still_ours()
         make = purging.wipe if now.deed is Deed.RESET else purging.rewrite_history
         await in_thread(staging.sweep, context.home)
-        commit = await in_thread(make, context.home, context.repository, now=context.clock.now())
+        commit = await in_thread(
+            make, context.home, context.repository, now=context.clock.now(), reached=context.reached
+        )
         context.reached("history_rewritten")
         await in_thread(purging.empty_recall, context.home)
         await in_thread(context.refresh_recall, commit)

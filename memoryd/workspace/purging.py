@@ -8,7 +8,7 @@ theirs in the new history, and what they deleted stays deleted, as far as every 
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -41,10 +41,12 @@ _TAKEN_OVER: Final = ("config",)
 _SUBJECT: Final = "Begin the history anew: what was before is purged"
 
 
-def rewrite_history(home: Home, repo: Repository, *, now: float) -> str:
+def rewrite_history(
+    home: Home, repo: Repository, *, now: float, reached: Callable[[str], None] = lambda _name: None
+) -> str:
     """Make the accepted version the whole history; return its commit. Blocking, and repeatable after a crash.
 
-    Raises GitError, StorageError.
+    `reached` is called with the name of each point passed. Raises GitError, StorageError.
     """
     _mend_swap(home, repo)
     ensure(repo)
@@ -53,12 +55,12 @@ def rewrite_history(home: Home, repo: Repository, *, now: float) -> str:
     persons = {} if accepted is None else _persons(repo, accepted, files)
     deleted = {} if accepted is None else _deleted(repo, accepted, files.values())
     commit = _write(home, repo, files, persons, deleted, now=now)
-    _swap(home, repo)
+    _swap(home, repo, reached)
     remove_leftovers(home)
     return commit
 
 
-def wipe(home: Home, repo: Repository, *, now: float) -> str:
+def wipe(home: Home, repo: Repository, *, now: float, reached: Callable[[str], None] = lambda _name: None) -> str:
     """Leave an empty memory with a history of one version; return its commit. Blocking, and idempotent.
 
     The two files that agents read are replaced first, each in one step; then everything else in the folder goes, a
@@ -80,7 +82,8 @@ def wipe(home: Home, repo: Repository, *, now: float) -> str:
             _remove(entry)
     for path in files.keys() - set(ALWAYS_THERE):
         write_private(home.memories / path, files[path])
-    _swap(home, repo)
+    reached("folder_wiped")
+    _swap(home, repo, reached)
     return commit
 
 
@@ -170,17 +173,20 @@ def _tree(repo: Repository, scratch: Path, files: Mapping[str, bytes]) -> str:
     return repo.write_tree({path: scratch / path for path in files})
 
 
-def _swap(home: Home, repo: Repository) -> None:
+def _swap(home: Home, repo: Repository, reached: Callable[[str], None]) -> None:
     """Let the new repository take the place of the old one, which is deleted."""
     new, old = home.memories / NEW, home.memories / OLD
     _take_settings(repo, new)
+    reached("history_written")
     with translated("replace", repo.git_dir):
         if os.path.lexists(old):
             _remove(old)
         if os.path.lexists(repo.git_dir):
             repo.git_dir.rename(old)
+        reached("old_history_aside")
         new.rename(repo.git_dir)
     fsync_folder(home.memories)
+    reached("new_history_in_place")
     if os.path.lexists(old):
         _remove(old)
 

@@ -1,11 +1,7 @@
 """I12: after `forget --purge` and `reset` not a byte of what was forgotten is left under MEMORYD_HOME."""
 
-import os
 import sqlite3
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -80,7 +76,7 @@ def test_a_purge_leaves_no_byte_and_what_others_support_stands_i12(
     place: Place, server: ModelServer, provider: str
 ) -> None:
     place.configure(base_url=server.base_url if provider == "scripted" else None)
-    shop, other = two_sessions(place)
+    shop, _other = two_sessions(place)
     sync(place)
     make_copies(place, shop)
     assert {"memories/MEMORY.md", "memories/raw_memories.md", "rows", "objects", "history"} <= found(place)
