@@ -3,11 +3,11 @@
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from memoryd.errors import SourceError
 from memoryd.sources.codex_messages import Spot
-from memoryd.sources.codex_tools import OpenCalls
+from memoryd.sources.codex_tools import Call, OpenCalls
 from memoryd.sources.copies import CopiedBeginning
 from memoryd.sources.copilot_records import (
     ASSISTANT,
@@ -19,10 +19,21 @@ from memoryd.sources.copilot_records import (
     UNWANTED,
     USER,
     Event,
+    UsualData,
+    UsualEvent,
     decode_event,
+    decode_usual,
     working_context,
 )
-from memoryd.sources.copilot_tools import call_item, output_item
+from memoryd.sources.copilot_tools import (
+    INTENT_TOOL,
+    QUESTION_TOOL,
+    call_item,
+    output_item,
+    usual_call,
+    usual_output,
+)
+from memoryd.sources.identity import instant_of
 from memoryd.sources.items import Item, ItemKind, SessionFile
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import as_fields, as_list, as_text, is_true
@@ -32,6 +43,7 @@ from memoryd.sources.stream import ItemStream
 # user.message.source: what the person typed, also while the agent was busy; every other word is the program's own
 TYPED = frozenset({"", "user", "immediate-prompt"})
 AGENT_SOURCE, SKILL_SOURCE = "agent-", "skill"
+USUAL = frozenset({ASSISTANT, TOOL_START, TOOL_COMPLETE})
 SKILL_CONTEXT = "<skill-context"
 PHASES = {"commentary": ItemKind.ASSISTANT_COMMENTARY, "final_answer": ItemKind.ASSISTANT_FINAL}
 
@@ -45,7 +57,8 @@ def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[Sessi
     withdrawn = _withdrawn(source) if source.contains(REWIND.encode()) else []
     session = _Session(ItemStream(reading), CopiedBeginning(map(row_ids, relatives)), withdrawn)
     for line in source.lines():
-        yield from session.take(line)
+        if items := session.take(line):
+            yield from items
     yield from session.stream.finish(source)
 
 
@@ -92,6 +105,39 @@ class _Session:
 
     def take(self, line: Line) -> Iterable[Item]:
         """Take in the next line and return the items that are decided now."""
+        usual = decode_usual(line)
+        items = self._usual(usual, line.index) if usual is not None else None
+        return self._other(line) if items is None else items
+
+    def _usual(self, event: UsualEvent, index: int) -> Sequence[Item] | None:
+        """Return the items of an event that is as nearly all are; None for one that needs a closer look."""
+        kind = event.type
+        if kind in NOISE:
+            self.stream.see_stamp(event.timestamp)
+            self.stream.know()
+            return ()
+        if kind not in USUAL or event.agent_id or event.data.parent_call or self._withdrawn:
+            return None
+        call = self._calls.answer(event.data.call_id)
+        if kind == TOOL_COMPLETE and (call is None or not _is_plain(event.data, call)):
+            return None
+        at = instant_of(event.timestamp)
+        self.stream.see(at, is_damaged=False)
+        if self._copied.covers(event.id):
+            self.stream.know("copied")
+            return ()
+        self.stream.know()
+        spot = Spot(index, at, self._cwd)
+        if kind == ASSISTANT:
+            return self._said(event.data.content.strip(), event.data.phase, event.data.message_id, spot)
+        if call is not None and kind == TOOL_COMPLETE:
+            item = usual_output(event.data, spot, call)
+        else:
+            item = usual_call(event.data, spot, self._calls)
+        return () if item is None else self.stream.give(item)
+
+    def _other(self, line: Line) -> Iterable[Item]:
+        """Return the items of any other event, member by member."""
         event = decode_event(line)
         if event is None:
             self.stream.miss(line)
@@ -151,8 +197,19 @@ class _Session:
 
     def _assistant(self, data: dict[str, Raw], spot: Spot) -> Iterable[Item]:
         text = (as_text(data.get("content")) or "").strip()
+        return self._said(text, as_text(data.get("phase")), as_text(data.get("messageId")), spot)
+
+    def _said(self, text: str, said_phase: str | None, message_id: str | None, spot: Spot) -> Sequence[Item]:
         if not text:
             return ()
-        phase = PHASES.get(as_text(data.get("phase")) or "")
+        phase = PHASES.get(said_phase or "")
         item = Item(phase or ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
-        return self.stream.answer(item, as_text(data.get("messageId")), undecided=phase is None)
+        return self.stream.answer(item, message_id, undecided=phase is None)
+
+
+def _is_plain(data: UsualData, call: Call) -> bool:
+    """Tell an output that is a command's text and exit code, and nothing else."""
+    if data.result is UNSET or data.shell is UNSET or call.tool in (QUESTION_TOOL, INTENT_TOOL):
+        return False
+    is_bare = not (data.result.contents or data.result.binary)
+    return is_bare and data.shell.exit_code is not None and bool(data.result.content.strip())

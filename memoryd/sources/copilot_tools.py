@@ -2,11 +2,12 @@
 
 import re
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from memoryd.sources.calls import brings_outside_words, call_text
 from memoryd.sources.codex_messages import Spot
 from memoryd.sources.codex_tools import Call, OpenCalls
+from memoryd.sources.copilot_records import UsualData
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_number, as_text, is_true
 
@@ -23,23 +24,35 @@ _MEDIA = frozenset({"image", "audio"})
 
 def call_item(data: dict[str, Raw], spot: Spot, calls: OpenCalls) -> Item | None:
     """Read a tool.execution_start; None for a caption."""
-    tool = as_text(data.get("toolName")) or "tool"
-    call_id = as_text(data.get("toolCallId"))
-    arguments = data.get("arguments")
-    external = SERVER_KEY in data or brings_outside_words(tool)
+    tool, call_id = as_text(data.get("toolName")) or "tool", as_text(data.get("toolCallId"))
+    return _call_item(tool, call_id, data.get("arguments"), spot, calls, of_server=SERVER_KEY in data)
+
+
+def usual_call(data: UsualData, spot: Spot, calls: OpenCalls) -> Item | None:
+    """Read the same from data that is decoded already."""
+    return _call_item(data.tool or "tool", data.call_id, data.arguments, spot, calls, of_server=bool(data.server))
+
+
+def usual_output(data: UsualData, spot: Spot, call: Call) -> Item | None:
+    """Read a tool.execution_complete that is decoded already: of a known call, with a text and nothing beside it."""
+    if data.result is UNSET or data.shell is UNSET:
+        return None
+    text, said_code = _unwrap(data.result.content)
+    exit_code = said_code if data.shell.exit_code is None else data.shell.exit_code
+    return Item(
+        ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, call.tool, data.call_id, exit_code, call.external
+    )
+
+
+def _call_item(
+    tool: str, call_id: str | None, arguments: Raw | None, spot: Spot, calls: OpenCalls, *, of_server: bool
+) -> Item | None:
+    external = of_server or brings_outside_words(tool)
     calls.open(call_id, Call(tool, external, arguments if tool == QUESTION_TOOL else None))
     if tool == INTENT_TOOL:
         return None
-    return Item(
-        ItemKind.TOOL_CALL,
-        call_text(tool, arguments),
-        spot.ordinal,
-        spot.at,
-        spot.cwd,
-        tool=tool,
-        call_id=call_id,
-        external=external,
-    )
+    text = call_text(tool, arguments)
+    return Item(ItemKind.TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, None, external)
 
 
 def output_item(data: dict[str, Raw], spot: Spot, calls: OpenCalls) -> tuple[Item | None, int]:

@@ -46,8 +46,8 @@ class Lines:
 class Fold:
     """Reads a session once, and then says of each line what is left of it.
 
-    `rewritten` lines have a later form, `withdrawn` ones were taken back, `bad_lines` counts the damaged; of the list in
-    line `list_line` the messages at `list_positions` have no line of their own.
+    `rewritten` lines have a later form, `withdrawn` ones were taken back, `bad_lines` counts the damaged; of the list
+    in line `list_line` the messages at `list_positions` have no line of their own.
     """
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:

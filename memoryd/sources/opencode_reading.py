@@ -103,8 +103,8 @@ class _Stream:
                     self._reading.bad_lines += 1
                 elif self._facts.revert is not None and self._is_cut_off(stored.part_id):
                     self._reading.dropped["rolled_back"] += 1
-                else:
-                    yield from self._part(part, message)
+                elif items := self._part(part, message):
+                    yield from items
 
     def finish(self) -> Iterator[Item]:
         """Yield what was held back."""
@@ -133,41 +133,44 @@ class _Stream:
         self._is_withdrawn = self._is_withdrawn or (revert is not None and part_id == revert.part_id)
         return self._is_withdrawn
 
-    def _part(self, part: PartRow, message: Message) -> Iterator[Item]:
+    def _part(self, part: PartRow, message: Message) -> Sequence[Item]:
         kind = part.type
         if kind in NOISE:
             if (reason := NOISE[kind]) is not None:
                 self._reading.dropped[reason] += 1
-            return
+            return ()
         # What a person sent is one message, whose parts hide together; an agent's message is many steps.
         ordinal = self._message_row if message.role == USER else self._rows - 1
         place = Place(message, ordinal, message.cwd or self._facts.directory)
         if kind == "text":
-            yield from self._text(part, place)
-        elif kind == "tool":
+            return self._text(part, place)
+        if kind == "tool":
+            given: list[Item] = []
             for item in tool_items(part, place, self._reading.dropped):
-                yield from self._final.push(item)
-        elif kind == "file":
+                given += self._final.push(item)
+            return given
+        if kind == "file":
             self._reading.dropped[attachment_reason(part.mime)] += 1
         else:
             self._reading.unknown[f"part.{kind}"] += 1
+        return ()
 
-    def _text(self, part: PartRow, place: Place) -> Iterator[Item]:
+    def _text(self, part: PartRow, place: Place) -> Sequence[Item]:
         text, at = spoken_text(part, self._reading.dropped), seconds(part.time.start) or place.at
         if place.message.role == USER:
             text = as_typed(text)
-            if text.strip():
-                yield from self._final.push(Item(ItemKind.HUMAN, text, place.ordinal, at, place.cwd))
-            return
+            human = Item(ItemKind.HUMAN, text, place.ordinal, at, place.cwd)
+            return self._final.push(human) if text.strip() else ()
         cited = parse_citations(text)
         if cited is not None:
             key = place.message.message_id
             self._reading.citations.append(CitationSeen(key, at, cited.entries, cited.thread_ids))
             text = strip_citations(text).strip()
-        if text:
-            kind = FINISHES.get(place.message.finish or "")
-            spoken = Item(kind or ItemKind.ASSISTANT_COMMENTARY, text, place.ordinal, at, place.cwd)
-            yield from self._final.push(spoken, undecided=kind is None)
+        if not text:
+            return ()
+        kind = FINISHES.get(place.message.finish or "")
+        spoken = Item(kind or ItemKind.ASSISTANT_COMMENTARY, text, place.ordinal, at, place.cwd)
+        return self._final.push(spoken, undecided=kind is None)
 
 
 def _times(relative: RecordedSession) -> Iterator[int]:

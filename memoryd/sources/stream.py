@@ -8,7 +8,7 @@ from memoryd.errors import SessionWithoutItems
 from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.decoding import is_blank
 from memoryd.sources.finals import FinalMessages
-from memoryd.sources.identity import last_instant, message_key
+from memoryd.sources.identity import instant_of, last_instant, message_key
 from memoryd.sources.items import CitationSeen, Item
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.reader import Reading
@@ -21,6 +21,7 @@ class ItemStream:
         self.reading = reading
         self._final = FinalMessages()
         self._last_at: float | None = None
+        self._stamp: str | None = None  # when the last record was written, if nobody needed to know yet
         self._understood = 0
 
     def miss(self, line: Line) -> None:
@@ -29,8 +30,12 @@ class ItemStream:
 
     def see(self, at: float | None, *, is_damaged: bool) -> None:
         """Take note of a record, whatever it holds; the last one's time is the session's."""
-        self._last_at = at
+        self._last_at, self._stamp = at, None
         self.reading.bad_lines += is_damaged
+
+    def see_stamp(self, stamp: str) -> None:
+        """Take note of a record by the time in it, which is parsed at the end, if it is the last."""
+        self._stamp = stamp
 
     def know(self, reason: str | None = None, count: int = 1) -> None:
         """Take note that a record was understood, and, with a reason, that something in it is not wanted."""
@@ -55,6 +60,8 @@ class ItemStream:
         """Give out what was held back, and settle what is known only at the end. Raises SessionWithoutItems."""
         yield from self._final.flush()
         reading = self.reading
+        if self._stamp is not None:
+            self._last_at = instant_of(self._stamp)
         reading.dropped = +reading.dropped
         reading.record_bytes = source.bytes_read
         reading.timed = self._last_at is not None

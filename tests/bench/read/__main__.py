@@ -204,8 +204,7 @@ def _markdown(report: dict[str, Any], rows: dict[str, dict[str, float]]) -> str:
         "",
         f"{report['date']}; {machine}; {report['rounds']} rounds; a session of {small} MB; processor time",
         "",
-        "| MB/s | bytes a row | evidence | json | orjson | memoryd reads | and gathers | and redacts | reading, times json"
-        " (least to most; on the wall) | |",
+        "| MB/s | bytes a row | evidence | json | orjson | reads | gathers | redacts | reading/json (spread; wall) | |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for agent, row in rows.items():
