@@ -2,8 +2,9 @@
 
 Each does the same: take the oldest job, and finish it with a 3 KB output, acknowledged before it goes on. Making jobs
 is not timed. All use WAL and the `synchronous` that is asked for. The names say how many transactions a job costs: two
-(claimed, then ended), or one where whoever ends a job claims the next with it, as the daemon's workers do; litequeue's
-own interface needs two, and three when the output goes to a file of its own.
+(claimed, then ended), or one where whoever ends a job claims the next with it, as the daemon's workers do, or half of
+one where two such workers are at it, as in the daemon unless told otherwise, and are committed together; the others
+have no second worker. litequeue's own interface needs two, and three when the output goes to a file of its own.
 """
 
 import asyncio
@@ -89,13 +90,11 @@ class OurLedger:
         self.runner.close()
 
 
-class TwoWorkers(OurLedger):
-    """As many workers as the daemon has unless told otherwise; each goes straight on, and they are committed together."""
+class StraightOn(OurLedger):
+    """The end of a job and the claim of the next in one transaction."""
 
     async def _work(self, count: int) -> None:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(2):
-                group.create_task(self._go_on(count // 2))
+        await self._go_on(count)
 
     async def _go_on(self, count: int) -> None:
         lease = await self.ledger.write(claim)
@@ -104,6 +103,15 @@ class TwoWorkers(OurLedger):
             lease = await self.ledger.write(_complete_and_claim, lease)
         assert lease is not None
         await self.ledger.write(complete, lease)
+
+
+class TwoWorkers(StraightOn):
+    """As many workers as the daemon has unless told otherwise; each goes straight on."""
+
+    async def _work(self, count: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2):
+                group.create_task(self._go_on(count // 2))
 
 
 def _complete_and_claim(conn: sqlite3.Connection, lease: jobs.Lease) -> jobs.Lease | None:
@@ -318,7 +326,8 @@ class LiteQueueInOneFile(LiteQueue):
 def rivals() -> dict[str, type[Rival]]:
     """Return the contenders by name; litequeue only where it is installed (dependency group `bench`)."""
     found: dict[str, type[Rival]] = {
-        "memoryd, 1": TwoWorkers,
+        "memoryd, 1/2": TwoWorkers,
+        "memoryd, 1": StraightOn,
         "memoryd, 2": OurLedger,
         "sqlite3, 1": BareStraightOn,
         "sqlite3, 2": BareSqlite,
