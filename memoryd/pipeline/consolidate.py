@@ -29,7 +29,7 @@ from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Client, Context, in_thread
 from memoryd.pipeline.edits import remember_folder
-from memoryd.pipeline.forget_judging import mentions_left, take_out
+from memoryd.pipeline.forget_judging import leftovers, take_out
 from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import Consolidated, Outcome
 from memoryd.pipeline.plausibility import Standing, clock_standing
@@ -344,7 +344,12 @@ def _judge_model(context: Context, evidence: Evidence) -> tuple[str, ...]:
     if evidence.has_finished:
         _take_out(context, evidence)
     else:
-        complaints += mentions_left(evidence.staged.work)
+        complaints += leftovers(
+            evidence.staged.work,
+            evidence.before,
+            persons=evidence.persons,
+            max_summary_bytes=summary_budget(context.settings.recall.max_tokens),
+        )
     evidence.has_finished = True
     complaints += _judge_kept(context, evidence)
     vanished = acceptance.vanished_claims(

@@ -8,17 +8,32 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from memoryd.workspace.cleaning import clean_up
-from memoryd.workspace.cleaning_texts import mentions, without_texts
-from memoryd.workspace.comparison import compare, statements
+from memoryd.workspace.cleaning_texts import MAX_NAMED, mentions, without_texts
+from memoryd.workspace.comparison import compare, excerpt, statements
 from memoryd.workspace.files import write_private
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.notes import asked_to_forget
 
 
-def mentions_left(work: Path) -> list[str]:
-    """Return a complaint for each line that says what a note asks to forget (blocking)."""
+def leftovers(
+    work: Path,
+    before: Folder,
+    *,
+    persons: Mapping[str, Collection[str]],
+    max_summary_bytes: int,
+) -> list[str]:
+    """Return a complaint for each line that says what a note asks to forget, or that only gone evidence has words for.
+
+    What cites gone evidence is a complaint of acceptance. Blocking.
+    """
     folder = Folder.read(work)
-    return list(mentions(folder, asked_to_forget(folder)))
+    cleaning = clean_up(before, folder, persons=persons, max_summary_bytes=max_summary_bytes)
+    guessed = [
+        f"`{excerpt(statement)}` seems to rest on evidence that is gone; remove it, or say what the evidence says that "
+        "is left"
+        for statement in cleaning.guessed
+    ]
+    return [*mentions(folder, asked_to_forget(folder)), *guessed][:MAX_NAMED]
 
 
 def take_out(

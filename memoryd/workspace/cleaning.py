@@ -31,12 +31,14 @@ _NAMED_SUMMARY: Final = re.compile(r"rollout_summaries/[^/\s()`\"']+\.md")
 class Cleaning:
     """What a clean-up changes: new texts by path (None: the file goes), and how many statements that took out.
 
-    `orphans` are rollout summaries that stand, and of which the handbook may say less than they support now.
+    `orphans` are rollout summaries that stand, and of which the handbook may say less than they support now; `guessed`
+    the statements that nothing but their words gave away.
     """
 
     texts: Mapping[str, str | None] = field(default_factory=dict)
     removed: int = 0
     orphans: frozenset[str] = frozenset()
+    guessed: tuple[str, ...] = ()
 
 
 def clean_up(
@@ -61,11 +63,12 @@ def clean_up(
     if handbook.text != work.text(MEMORY_FILE):
         texts[MEMORY_FILE] = handbook.text
     summary, lost = _clean_summary(before, work, handbook, gone, persons or {}, max_summary_bytes)
-    removed += lost
+    removed += len(lost)
     if summary != work.text(SUMMARY_FILE):
         texts[SUMMARY_FILE] = summary
     skills = _clean_skills(before, work, gone, person_files)
-    return Cleaning({**texts, **skills}, removed + len(skills), frozenset(handbook.orphans))
+    guessed = tuple(dict.fromkeys([*handbook.guessed, *lost]))
+    return Cleaning({**texts, **skills}, removed + len(skills), frozenset(handbook.orphans), guessed)
 
 
 def _clean_handbook(before: Folder, work: Folder, gone: Gone) -> CleanHandbook:
@@ -82,6 +85,7 @@ def _clean_handbook(before: Folder, work: Folder, gone: Gone) -> CleanHandbook:
         else (lambda line: line.key in suspects or line.lines[-1].rstrip().endswith(AD_HOC)),
         rewords=gone.purge,
     )
+    again.guessed = list(again.removed)
     again.removed += clean.removed
     again.titles |= clean.titles
     again.cwds |= clean.cwds
@@ -96,15 +100,15 @@ def _clean_summary(
     gone: Gone,
     persons: Mapping[str, Collection[str]],
     max_bytes: int,
-) -> tuple[str, int]:
-    """Return the summary that is left, and how many of its statements went."""
+) -> tuple[str, list[str]]:
+    """Return the summary that is left, and which of its statements went."""
     text = work.text(SUMMARY_FILE)
     gone_texts = _gone_texts(before, work)
     if not text.strip() or not (handbook.removed or gone_texts):
-        return text, 0
+        return text, []
     if gone.purge:
         new = summary_of_handbook(handbook.text, max_bytes=max_bytes)
-        return new, len(set(statements_of(text)) - set(statements_of(new)))
+        return new, sorted(set(statements_of(text)) - set(statements_of(new)))
     standing = parse_handbook(handbook.text).groups
     own = frozenset(persons.get(SUMMARY_FILE, ()))
     stays = [*_evidence(work), *statements_of(handbook.text), *own]
@@ -114,8 +118,7 @@ def _clean_summary(
         words=ForgottenWords.of([*gone_texts, *handbook.removed], stays, strict=False),
         persons=own,
     )
-    new, removed = clean_summary(text, lost)
-    return new, len(removed)
+    return clean_summary(text, lost)
 
 
 def _clean_skills(before: Folder, work: Folder, gone: Gone, person_files: Collection[str]) -> dict[str, str | None]:

@@ -36,7 +36,8 @@ class CleanHandbook:
     """A handbook put right. `removed` are the words that left it, a statement or task each.
 
     `titles` and `cwds` (letter case folded) are those of groups that left; `orphans` the rollout summaries that stand,
-    and whose task went because it named another one. `suspects` are statements whose task lost one of its sessions.
+    and whose task went because it named another one. `suspects` are statements whose task lost one of its sessions,
+    `guessed` those that went for their words alone.
     """
 
     text: str
@@ -45,6 +46,7 @@ class CleanHandbook:
     cwds: set[str] = field(default_factory=set)
     orphans: set[str] = field(default_factory=set)
     suspects: set[str] = field(default_factory=set)
+    guessed: list[str] = field(default_factory=list)
     has_changed: bool = False
 
 

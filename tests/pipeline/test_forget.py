@@ -1,20 +1,26 @@
 """Every way in which something is forgotten, with evidence of one session and of two, whoever writes the memory."""
 
+import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from memoryd.clock import SystemClock
 from memoryd.daemon.worker import Done, Ending, Worker
 from memoryd.errors import AuthRefused, UsageError
-from memoryd.ledger import claims, forgetting, outputs, sessions
+from memoryd.ledger import claims, forgetting, jobs, outputs, sessions
 from memoryd.ledger.sessions import UserMode
 from memoryd.ledger.states import JobKind
-from memoryd.llm.question import Question, ToolTurn
+from memoryd.llm.question import Answer, Question, ToolTurn
+from memoryd.llm.spend import Purpose
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context
-from memoryd.pipeline.discover import choose_mode
+from memoryd.pipeline.discover import Discovery, choose_mode
+from memoryd.pipeline.extract import extract
 from memoryd.pipeline.forget import finish_forgetting, forget, reset
 from memoryd.pipeline.forget_surely import consolidate_surely
 from memoryd.workspace.history import entries
@@ -23,6 +29,7 @@ from tests.pipeline.test_consolidate import FIRST, SECOND, enqueue, memory, reme
 from tests.support.clock import FakeClock
 from tests.support.house import Answering, a_house, settings_in
 from tests.support.in_process_model import agent_that_writes
+from tests.support.sessions import a_rollout, a_thread_id
 
 OURS = "Never deploy the shop on Fridays"
 SHARED = "Always use tabs in the Makefile"
@@ -342,8 +349,18 @@ POINTS = [
 ]
 
 
-@pytest.mark.parametrize("deed", ["purge", "reset"])
-@pytest.mark.parametrize("point", [*POINTS, "folder_wiped"])
+WHILE_PUBLISHING = {
+    "forgetting_written",
+    "forgetting_decided",
+    "before_rename:MEMORY.md",
+    "before_refs",
+    "recall_refreshed",
+}
+CRASHES = [("purge", point) for point in POINTS]
+CRASHES += [("reset", point) for point in ["folder_wiped", *POINTS] if point not in WHILE_PUBLISHING]
+
+
+@pytest.mark.parametrize(("deed", "point"), CRASHES)
 async def test_a_start_finishes_what_a_crash_interrupted(
     tmp_path: Path, clock: FakeClock, point: str, deed: str
 ) -> None:
@@ -412,3 +429,97 @@ async def test_a_persons_own_line_survives_a_purge_with_its_author(tmp_path: Pat
         await remember(used, FIRST.replace("0194", "0195"), "Something new", at=50)
         await run(context)
         assert f"{mine}\n" in memory(used)
+
+
+async def test_a_running_consolidation_that_staged_it_is_cancelled_and_writes_nothing(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    del clock  # leases and heartbeats are to be real
+    async with a_house(settings_in(tmp_path), SystemClock()) as context:
+        asked, released = asyncio.Event(), asyncio.Event()
+
+        class Slow:
+            async def ask(self, question: Question, purpose: Purpose) -> Answer:
+                asked.set()
+                await released.wait()
+                raise AssertionError("it was cancelled")
+
+        used = replace(context, consolidate=replace(context.consolidate, client=Slow(), model="model-1"))
+        await two(used)
+        worker = Worker(used, kind=JobKind.CONSOLIDATE, run=consolidate_surely, publish=publish_decided, worker_id="w")
+        running = asyncio.create_task(worker.run_once())
+        await asked.wait()
+        assert list(context.home.staging.iterdir())
+
+        await forget(used, [FIRST], purge=True)
+
+        done = await running
+        assert done is not None
+        assert done.ending is Ending.DEFERRED
+        assert list(context.home.staging.iterdir()) == []
+        assert OURS.encode() not in objects(context)
+        assert OURS.encode() not in context.home.ledger_file.read_bytes()
+
+
+async def test_a_running_extraction_of_it_is_cancelled_and_leaves_no_row(tmp_path: Path, clock: FakeClock) -> None:
+    del clock  # leases and heartbeats are to be real
+    now = time.time()
+    thread = a_thread_id(now - 8 * 3600, OURS)
+    a_rollout(tmp_path / "codex", now=now, idle_hours=8, turns=[OURS], thread_id=thread, cwd="/home/dev/shop")
+    async with a_house(settings_in(tmp_path), SystemClock()) as context:
+        asked = asyncio.Event()
+
+        class Slow:
+            async def ask(self, question: Question, purpose: Purpose) -> Answer:
+                asked.set()
+                await asyncio.Event().wait()
+                raise AssertionError("it was cancelled")
+
+        used = replace(context, extract=replace(context.extract, client=Slow(), model="model-1"))
+        await Discovery(used).run_once(ignore_idle=True, backfill="recent")
+        worker = Worker(used, kind=JobKind.STAGE1, run=extract, worker_id="w")
+        running = asyncio.create_task(worker.run_once())
+        await asked.wait()
+
+        await forget(used, [thread])
+
+        done = await running
+        assert done is not None
+        assert done.ending is Ending.DEFERRED
+        assert await used.ledger.read(jobs.find, JobKind.STAGE1, thread) is None
+        assert (await Discovery(used).run_once(ignore_idle=True, backfill="recent")).enqueued == 0
+
+
+@pytest.mark.parametrize("writer", ["offline", "stubborn"])
+async def test_what_only_a_resource_that_expired_or_a_note_that_is_gone_said_leaves(
+    tmp_path: Path, clock: FakeClock, writer: str
+) -> None:
+    """Extension resources expire after `consolidate.extension_retention`; a second one says what both say."""
+    async with a_house(settings_in(tmp_path), clock) as context:
+        folder = context.home.memories / "extensions" / "wiki" / "resources"
+        folder.mkdir(parents=True)
+        (folder.parent / "instructions.md").write_text("What the wiki says.\n")
+        now = datetime.fromtimestamp(clock.now(), UTC)
+        old, new = (f"{now - timedelta(days=days):%Y-%m-%dT%H-%M-%S}" for days in (6, 1))
+        (folder / f"{old}-a.md").write_text("The printer stands upstairs beside the kitchen. Coffee is free.\n")
+        (folder / f"{new}-b.md").write_text("Coffee is free.\n")
+        ours, shared = "the printer stands upstairs beside the kitchen", "coffee is free"
+        body = (
+            f"# Task Group: wiki\nscope: the wiki\napplies_to: cwd=any; reuse_rule=everywhere\n\n"
+            f"## Reusable knowledge\n- {ours} [ad-hoc note]\n- {shared} [ad-hoc note]\n"
+        )
+        index = "\n## What's in Memory\n\n### Older Memory Topics\n\n#### any\n\n- wiki: printer, coffee\n"
+        head = f"v1\n\n## User Profile\n\n## User preferences\n\n## General Tips\n\n- {ours}\n- {shared}\n"
+        files = {"MEMORY.md": body, "memory_summary.md": head + index}
+        client = Answering(agent_that_writes(lambda _raw: files))
+        used = replace(context, consolidate=replace(context.consolidate, client=client, model="model-1"))
+        await enqueue(used)
+        assert (await run(used)).ending is Ending.PUBLISHED
+        assert says(used, ours)
+        clock.jump(2 * DAY)
+        await enqueue(used)
+
+        assert (await run(context if writer == "offline" else used)).ending is Ending.PUBLISHED
+
+        assert not says(used, ours), memory(used) + summary(used)
+        assert writer == "offline" or says(used, shared)  # the offline writer takes notes alone
