@@ -122,6 +122,31 @@ async def test_transactions_of_many_tasks_do_not_mix(ledger: Ledger) -> None:
     assert await ledger.read(meta.get, "n") == "50"
 
 
+async def test_of_writes_asked_for_at_once_one_that_fails_costs_the_others_nothing(ledger: Ledger) -> None:
+    answers = await asyncio.gather(
+        ledger.write(_put, "colour", "green"),
+        ledger.write(_put_and_break, "taste"),
+        ledger.write(_put, "shape", "round"),
+        return_exceptions=True,
+    )
+
+    assert [type(answer) for answer in answers] == [type(None), RuntimeError, type(None)]
+    found = [await ledger.read(meta.get, key) for key in ("colour", "taste", "shape")]
+    assert found == ["green", None, "round"]
+
+
+async def test_each_of_the_writes_asked_for_at_once_is_forbidden_once_the_ledger_was_taken_over(ledger: Ledger) -> None:
+    def taken_over() -> None:
+        raise LeaseLost("another process has it")
+
+    ledger.fence = taken_over
+    writes = (ledger.write(_put, key, "green") for key in ("colour", "shape"))
+    answers = await asyncio.gather(*writes, return_exceptions=True)
+
+    assert [type(answer) for answer in answers] == [LeaseLost, LeaseLost]
+    assert [await ledger.read(meta.get, key) for key in ("colour", "shape")] == [None, None]
+
+
 async def test_closing_waits_for_what_was_begun(path: Path) -> None:
     ledger = await _open(path)
     begun = asyncio.create_task(ledger.write(_put, "colour", "green"))
