@@ -28,7 +28,7 @@ from memoryd.workspace.claims import reparse
 from memoryd.workspace.cleaning import clean_up
 from memoryd.workspace.files import write_private
 from memoryd.workspace.folder import Folder
-from memoryd.workspace.history import Change, Entry, message
+from memoryd.workspace.history import UNDOABLE, Change, Entry, message
 from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE
 from memoryd.workspace.protection import Protection
 from memoryd.workspace.rereading import ReadBack
@@ -109,7 +109,7 @@ def _prepare(context: Context, count: int, remembered: Collection[str]) -> _Plan
         redactor=context.redactor,
     )
     try:
-        changes = changes_to_undo(context.repository, staged.parent, count)
+        changes = changes_to_undo(context.repository, staged.parent, count) if staged.parent else []
         return _written(context, staged, changes, remembered) if changes else None
     finally:
         staging.discard(staged)
@@ -118,6 +118,7 @@ def _prepare(context: Context, count: int, remembered: Collection[str]) -> _Plan
 def _written(context: Context, staged: Staging, changes: list[Entry], remembered: Collection[str]) -> _Plan:
     repo, work = context.repository, staged.work
     left = states_of(by_thread(Folder.read(staged.base)))
+    undone = [entry for entry in changes if entry.change in UNDOABLE]
     evidence = evidence_of(repo, changes[-1].base)
     take_back(repo, work, changes, staged.root)
     restored = restore_evidence(work, evidence, remembered)
@@ -129,12 +130,10 @@ def _written(context: Context, staged: Staging, changes: list[Entry], remembered
         write_private(work / path, text.encode())
     mending.rewrite_provenance(work)
     commit = publish.prepare_commit(
-        repo, staged, _message(changes, left, restored), now=context.clock.now(), persons=kept.lines
+        repo, staged, _message(undone, left, restored), now=context.clock.now(), persons=kept.lines
     )
     folder = Folder.read(work)
-    return _Plan(
-        commit, staged.parent, tuple(changes), left, restored, folder, kept.lines.get(MEMORY_FILE, frozenset())
-    )
+    return _Plan(commit, staged.parent, tuple(undone), left, restored, folder, kept.lines.get(MEMORY_FILE, frozenset()))
 
 
 def _leave_out_forgotten(
@@ -179,8 +178,14 @@ def _message(changes: list[Entry], left: dict[str, int], restored: dict[str, int
         ("Undone", ", ".join(ids) + more),
         ("Sessions", f"{len(restored)} ({len(added)} added, {len(changed)} changed, {len(removed)} removed)"),
     ]
-    subject = f"Undo {changes[0].subject!r}" if number == 1 else f"Undo the last {number} changes"
-    return message(Change.UNDO, subject, trailers)
+    return message(Change.UNDO, _subject(changes), trailers)
+
+
+def _subject(changes: list[Entry]) -> str:
+    if len(changes) > 1:
+        return f"Undo the last {len(changes)} changes"
+    is_undo = changes[0].change is Change.UNDO
+    return "Bring back what was undone" if is_undo else f"Undo: {changes[0].subject}"
 
 
 def _decide(conn: Connection, context: Context, plan: _Plan, seen: int | None) -> tuple[str, ...] | None:

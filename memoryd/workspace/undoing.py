@@ -15,7 +15,7 @@ from memoryd.workspace.files import write_private
 from memoryd.workspace.folder import Folder, Odd, decode_text
 from memoryd.workspace.git import Change as PathChange
 from memoryd.workspace.git import Repository
-from memoryd.workspace.history import MAX_ENTRIES, UNDOABLE, Entry, entries
+from memoryd.workspace.history import MAX_ENTRIES, UNDOABLE, Change, Entry, entries
 from memoryd.workspace.layout import ALWAYS_THERE, RAW_MEMORIES, ROLLOUT_SUMMARIES, SKILLS
 from memoryd.workspace.materialise import materialise
 from memoryd.workspace.mending import empty_folder
@@ -24,18 +24,20 @@ from memoryd.workspace.rereading import ReadBack, reread
 NEVER_USED: Final = 0
 
 
-def changes_to_undo(repo: Repository, start: str | None, count: int) -> list[Entry]:
-    """Return the last `count` changes that can be undone, newest first; none where there is nothing to undo.
+def changes_to_undo(repo: Repository, start: str, count: int) -> list[Entry]:
+    """Return memoryd's changes down to the `count`-th that can be undone, newest first; none if there is none at all.
 
-    Raises UsageError when there are some, but not so many.
+    Clean-ups among them are taken back too: their text was made for what comes after, and what was forgotten is taken
+    out of the result anew. Raises UsageError when there are some to undo, but not so many.
     """
-    found = [entry for entry in (entries(repo, limit=MAX_ENTRIES, start=start) if start else []) if _undoable(entry)]
-    if found and len(found) < count:
+    own = [entry for entry in entries(repo, limit=MAX_ENTRIES, start=start) if entry.change is not Change.PERSON]
+    places = [number for number, entry in enumerate(own) if entry.change in UNDOABLE]
+    if places and len(places) < count:
         raise UsageError(
-            f"cannot undo {count} changes: the history holds {len(found)} that can be undone",
+            f"cannot undo {count} changes: the history holds {len(places)} that can be undone",
             remedy="`memoryd history` lists them",
         )
-    return found[:count]
+    return own[: places[count - 1] + 1] if places else []
 
 
 def take_back(repo: Repository, work: Path, undone: Sequence[Entry], scratch: Path) -> None:
@@ -97,10 +99,6 @@ def with_standing(selected: Sequence[SelectedOutput], folder: Folder) -> list[Se
         elif each is not None and each.updated_at == row.standing_updated_at:
             rows.append(replace(_as_output(each), usage_count=row.usage_count, last_usage=row.last_usage))
     return rows
-
-
-def _undoable(entry: Entry) -> bool:
-    return entry.change in UNDOABLE
 
 
 def _is_restored(change: PathChange) -> bool:

@@ -16,7 +16,9 @@ from memoryd.llm.question import Answer, Question
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context
+from memoryd.pipeline.forget import forget
 from memoryd.pipeline.undo import undo
+from memoryd.workspace.folder import Folder
 from memoryd.workspace.git import DAEMON
 from memoryd.workspace.history import Change, entries
 from tests.pipeline.test_consolidate import FIRST, SECOND, THIRD, enqueue, memory, message_of, remember, run, selected
@@ -213,6 +215,26 @@ async def test_what_may_not_be_remembered_any_more_does_not_come_back(tmp_path: 
         names = {path.name for path in (context.home.memories / "rollout_summaries").iterdir()}
         assert len(names) == 1
         assert "Fridays" not in (context.home.memories / "raw_memories.md").read_text()
+
+
+async def test_what_was_forgotten_stays_forgotten(tmp_path: Path, clock: FakeClock) -> None:
+    """Neither its evidence nor what rests on it comes back with an earlier version."""
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await two_versions(context)
+        await remember(context, THIRD, CHANGELOG)
+        await run(context)
+        await forget(context, [SECOND])
+        assert [entry.change for entry in entries(context.repository, limit=1)] == [Change.FORGETTING]
+
+        done = await undo(context)
+
+        assert done is not None
+        assert [entry.change for entry in done.changes] == [Change.CONSOLIDATION]
+        assert await selected(context) == [FIRST]
+        assert "Makefile" in memory(context)
+        for text in Folder.read(context.home.memories).files.values():
+            assert "Fridays" not in text
+            assert "changelog" not in text
 
 
 async def test_a_secret_of_today_does_not_come_back_from_yesterday(tmp_path: Path, clock: FakeClock) -> None:
