@@ -129,6 +129,7 @@ async def open_house(
             reached=reached,
             look_at_providers=ProvidersWatch(gates, spending).look,
         )
+        stack.callback(context.repository.end)
         ledger.fence = context.still_ours
         await judge_clock(context)
         await go_on_forgetting(context)  # before anything is read back from a folder that holds what is forgotten

@@ -38,6 +38,8 @@ from memoryd.pipeline.outcomes import DISK_FULL
 log = logs.get()
 
 DRAIN_SECONDS = 5.0
+GIT_SECONDS = 2.0
+"""What a publication may still take once all else was told to stop: a git that hangs must not keep the daemon alive."""
 """Grace for jobs in flight after SIGTERM; what is not done by then is released, and costs a request at most."""
 LONGEST_WAIT_SECONDS = 60.0
 """A worker looks again at least this often, whatever wake-ups were lost."""
@@ -84,6 +86,7 @@ class Supervisor:
         self._lost: LeaseLost | LedgerCorrupt | None = None
         self._passing = asyncio.Lock()
         self._settled = Wakeup()
+        self._ending: asyncio.TimerHandle | None = None
 
     def stop(self) -> None:
         """Begin to stop: nothing new is claimed, jobs in flight get the grace period. Twice is harmless."""
@@ -113,6 +116,8 @@ class Supervisor:
                 await self._drain(services)
         finally:
             ticker.stop()
+            if self._ending is not None:
+                self._ending.cancel()
         log.info("daemon.stopped")
         if self._lost is not None:
             raise self._lost
@@ -282,6 +287,8 @@ class Supervisor:
         finally:
             for task in (grace, *workers):
                 task.cancel()
+            loop, repository = asyncio.get_running_loop(), self._context.repository
+            self._ending = loop.call_later(GIT_SECONDS, loop.run_in_executor, None, repository.end)
 
     def _roots(self) -> list[Path]:
         return [home for agent in self._context.agents.values() for home in agent.homes]

@@ -17,5 +17,7 @@ async def to_its_end(work: Coroutine[object, object, T] | asyncio.Future[T]) -> 
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
+        if not task.cancelled():
+            task.exception()  # taken note of: what ended the wait is the cancellation
         raise cancelled
     return task.result()

@@ -5,6 +5,7 @@ file, filter, hook, nested repository or stale index.lock of the live folder has
 """
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,19 +16,32 @@ from typing import Final
 
 from memoryd.errors import DiskFull, GitError, GitMissing
 from memoryd.workspace.files import fsync_folder, translated
+from memoryd.workspace.git_process import INSTALL_GIT, Children
 
 ACCEPTED: Final = "refs/memoryd/accepted"
 MAIN: Final = "refs/heads/main"
 KEPT: Final = "refs/memoryd/kept"
 INDEX_PREFIX: Final = ".memoryd-index-"
-TIMEOUT_SECONDS: Final = 300.0
+TIMEOUT_SECONDS: Final = 120.0
+LONGER_SECONDS: Final = 900.0
+"""For what goes through the whole history: it is never waited for by a publication."""
+OLDEST_GIT: Final = (2, 22)
+"""An older one lacks `rev-list --no-object-names`, and would find every repository broken."""
 
+_THOROUGH: Final = frozenset({"repack", "prune", "fsck", "gc"})
 _GIT_CONFIG: Final = (
     "core.hooksPath=/dev/null",
     "core.excludesFile=/dev/null",
     "core.attributesFile=/dev/null",
     "core.autocrlf=false",
+    "core.bare=false",
     "core.fsmonitor=false",
+    "core.splitIndex=false",
+    "core.sparseCheckout=false",
+    "core.commitGraph=false",
+    "core.multiPackIndex=false",
+    "core.protectNTFS=false",  # a person's file may be called git~1; nothing is checked out here
+    "core.protectHFS=false",
     "core.quotePath=false",
     "core.fsync=all",
     "core.fsyncObjectFiles=true",
@@ -36,6 +50,13 @@ _GIT_CONFIG: Final = (
     "gc.auto=0",
     "maintenance.auto=false",
     "safe.directory=*",
+    "protocol.allow=never",  # a clone that is not whole would fetch what it lacks
+    "i18n.commitEncoding=utf-8",
+    "i18n.logOutputEncoding=utf-8",
+    "log.follow=false",
+    "log.mailmap=false",
+    "mailmap.file=/dev/null",
+    "merge.conflictStyle=merge",
     "user.name=memoryd",
     "user.email=memoryd@localhost.invalid",
 )
@@ -45,6 +66,9 @@ _ISOLATED: Final = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_DEFAULT_HASH": "sha1",
+    "GIT_DEFAULT_REF_FORMAT": "files",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
@@ -52,7 +76,6 @@ _ISOLATED: Final = {
 _NEVER_SAID: Final = "warning: core.fsyncObjectFiles"
 _NO_ROOM: Final = ("No space left on device", "Read-only file system", "Disk quota exceeded", "couldn't write")
 """The last is all that git says of a reference that finds no room."""
-_INSTALL_GIT: Final = "install git, for instance with `apt install git` or `xcode-select --install`"
 _DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -105,20 +128,45 @@ class Repository:
     """
 
     def __init__(
-        self, git_dir: Path, work_tree: Path, *, environ: Mapping[str, str], objects: Path | None = None
+        self,
+        git_dir: Path,
+        work_tree: Path,
+        *,
+        environ: Mapping[str, str],
+        objects: Path | None = None,
+        children: Children | None = None,
     ) -> None:
         self.git_dir = Path(os.path.abspath(git_dir))  # noqa: PTH100 (resolve() would follow a symlink)
         self.work_tree = Path(os.path.abspath(work_tree))  # noqa: PTH100 (resolve() would follow a symlink)
         self._environ = environ
         self._objects = objects
+        self._children = children or Children()
 
     def scratch(self, objects: Path) -> "Repository":
         """Return a view of this repository whose new objects go to `objects` and are gone with it."""
-        return Repository(self.git_dir, self.work_tree, environ=self._environ, objects=objects)
+        return Repository(self.git_dir, self.work_tree, environ=self._environ, objects=objects, children=self._children)
 
     def elsewhere(self, git_dir: Path) -> "Repository":
         """Return another repository of the same folder, which is to take this one's place."""
-        return Repository(git_dir, self.work_tree, environ=self._environ)
+        return Repository(git_dir, self.work_tree, environ=self._environ, children=self._children)
+
+    def end(self) -> None:
+        """End every git that runs for this repository or a view of it, and run none any more: memoryd stops."""
+        self._children.end()
+
+    def require_usable_git(self) -> None:
+        """Raise GitMissing unless there is a git, and one that knows what it is asked here."""
+        if self._children.version is None:
+            self._children.version = self._version()
+        if self._children.version < OLDEST_GIT:
+            found, wanted = (".".join(map(str, version)) for version in (self._children.version, OLDEST_GIT))
+            self._children.version = None
+            raise GitMissing(f"cannot use git {found}: memoryd needs {wanted} or newer", remedy="install a newer git")
+
+    def _version(self) -> tuple[int, ...]:
+        said = self.run("version").decode("utf-8", "replace")
+        found = re.search(r"(\d+)\.(\d+)", said)
+        return (int(found[1]), int(found[2])) if found else OLDEST_GIT
 
     def run(
         self,
@@ -132,6 +180,11 @@ class Repository:
         if done.returncode not in accepts:
             raise _refusal(arguments, done.stderr)
         return done.stdout
+
+    def output(self, *arguments: str, stdin: bytes = b"") -> bytes | None:
+        """Return what a git command printed, None where it refused: that is an answer, too."""
+        done = self._call(arguments, stdin, {})
+        return done.stdout if done.returncode == 0 else None
 
     def succeeds(self, *arguments: str) -> bool:
         """Say whether a git command ends well."""
@@ -198,15 +251,11 @@ class Repository:
         """Return the unified diff (3 lines of context), its first `max_bytes` + 1 bytes where it is longer."""
         arguments = ("diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--text",
                      "--unified=3", "--src-prefix=a/", "--dst-prefix=b/", old_tree, new_tree)  # fmt: skip
-        with tempfile.TemporaryFile() as errors, self._open(arguments, errors.fileno()) as process:
-            assert process.stdout is not None
-            text = process.stdout.read(max_bytes + 1)
-            if len(text) > max_bytes:
-                process.kill()
-            elif process.wait() != 0:
-                errors.seek(0)
-                raise _refusal(arguments, errors.read())
-        return text
+        seconds = _seconds(arguments)
+        done = self._children.read(self._command(arguments), self._environment(), max_bytes=max_bytes, seconds=seconds)
+        if done.returncode != 0:
+            raise _refusal(arguments, done.stderr)
+        return done.stdout
 
     def read(self, commit: str, path: str) -> bytes | None:
         """Return a file as it is in a commit or tree, None where it has none."""
@@ -275,28 +324,8 @@ class Repository:
     def _call(
         self, arguments: Sequence[str], stdin: bytes, environ: Mapping[str, str]
     ) -> subprocess.CompletedProcess[bytes]:
-        try:
-            return subprocess.run(
-                self._command(arguments),
-                input=stdin,
-                capture_output=True,
-                check=False,
-                cwd="/",
-                env={**self._environment(), **environ},
-                timeout=TIMEOUT_SECONDS,
-                start_new_session=True,  # ^C on the terminal is ours to handle, not git's to die of
-            )
-        except (FileNotFoundError, PermissionError) as error:
-            raise GitMissing("cannot run git: no git program on PATH", remedy=_INSTALL_GIT) from error
-        except subprocess.TimeoutExpired as error:
-            raise _refusal(arguments, f"no answer within {TIMEOUT_SECONDS:.0f} s".encode()) from error
-        except OSError as error:  # no process, memory or descriptor left for it
-            raise _refusal(arguments, (error.strerror or str(error)).encode()) from error
-
-    def _open(self, arguments: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            self._command(arguments), stdout=subprocess.PIPE, stderr=errors, cwd="/", env=self._environment()
-        )
+        everything = {**self._environment(), **environ}
+        return self._children.run(self._command(arguments), everything, stdin=stdin, seconds=_seconds(arguments))
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         passing = ("core.fsync=none", "core.fsyncObjectFiles=false") if self._objects is not None else ()
@@ -309,6 +338,10 @@ class Repository:
             environ["GIT_OBJECT_DIRECTORY"] = str(self._objects)
             environ["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(self.git_dir / "objects")
         return environ
+
+
+def _seconds(arguments: Sequence[str]) -> float:
+    return LONGER_SECONDS if arguments[0] in _THOROUGH else TIMEOUT_SECONDS
 
 
 def _quoted(path: Path) -> str:
@@ -328,5 +361,5 @@ def _refusal(arguments: Sequence[str], stderr: bytes) -> GitError | DiskFull:
     if any(phrase in said for phrase in _NO_ROOM):
         return DiskFull(f"git {arguments[0]} in the memory folder: {said}", remedy="free some space")
     if "xcrun: error" in said:
-        return GitMissing(f"cannot run git: {said}", remedy=_INSTALL_GIT)
+        return GitMissing(f"cannot run git: {said}", remedy=INSTALL_GIT)
     return GitError(f"git {arguments[0]} in the memory folder failed: {said}", remedy="run `memoryd doctor`")

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,10 @@ from memoryd.errors import GitError
 from memoryd.workspace.files import translated
 from memoryd.workspace.git import ACCEPTED, INDEX_PREFIX, KEPT, MAIN, Repository
 
-_NO_COMMIT: Final = "0" * 40
+_BUSY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
+"""What stands in .git while a person is in the middle of something that HEAD is a part of."""
+_MAX_WAITS_FOR_LOCKS: Final = 5
+_KEPT_REFS: Final = ("refs/heads/", "refs/tags/", "refs/stash", "refs/memoryd/")
 LOOSE_PREFIX: Final = 2
 """Loose objects lie in folders named by the first two digits of their names."""
 
@@ -21,8 +25,10 @@ def ensure(repo: Repository) -> Path | None:
     """Make the repository, or build it anew where it is broken; return where a broken one was set aside.
 
     Broken: `.git` is no folder of its own, does not open, or its accepted commit cannot be read whole. What can still
-    be read of its history is taken over. Never looks for a repository further up.
+    be read of its history is taken over, a person's branches included. Never looks for a repository further up. A git
+    that does not answer says nothing of the repository: GitError, and everything stays.
     """
+    repo.require_usable_git()
     if not os.path.lexists(repo.git_dir):
         _create(repo)
         return None
@@ -38,7 +44,8 @@ def ensure(repo: Repository) -> Path | None:
 def accept(repo: Repository, commit: str) -> None:
     """Move refs/memoryd/accepted and HEAD to `commit` together; a commit that HEAD alone held is kept under a ref.
 
-    Idempotent. Raises GitError when the accepted commit is one that `commit` does not follow.
+    In the middle of a person's merge or rebase HEAD is theirs, and stays. Idempotent. Raises GitError when the
+    accepted commit is one that `commit` does not follow.
     """
     accepted, head = repo.accepted(), repo.head()
     if accepted is not None and not repo.is_ancestor(accepted, commit):
@@ -46,13 +53,15 @@ def accept(repo: Repository, commit: str) -> None:
             f"cannot accept {commit[:12]}: the accepted commit {accepted[:12]} is not behind it",
             remedy="run `memoryd sync` to consolidate again",
         )
-    lines = [f"update {ACCEPTED} {commit} {accepted or _NO_COMMIT}"]
-    if head is None or not repo.is_ancestor(commit, head):
-        lines.append(f"update HEAD {commit} {head or _NO_COMMIT}")
+    nothing, is_busy = "0" * len(commit), _is_busy(repo)
+    lines = [f"update {ACCEPTED} {commit} {accepted or nothing}"]
+    if not is_busy and (head is None or not repo.is_ancestor(commit, head)):
+        lines.append(f"update HEAD {commit} {head or nothing}")
         if head is not None and not repo.is_ancestor(head, commit):
             lines.append(f"update {KEPT}/{head} {head}")
     _update_refs(repo, "".join(f"{line}\n" for line in lines))
-    _refresh_index(repo, commit)
+    if not is_busy:
+        _refresh_index(repo, commit)
 
 
 def _create(repo: Repository) -> None:
@@ -83,15 +92,21 @@ def _is_unborn(repo: Repository) -> bool:
     return bool(branch) and not os.path.lexists(repo.git_dir / branch)
 
 
+def _is_busy(repo: Repository) -> bool:
+    return any(os.path.lexists(repo.git_dir / name) for name in _BUSY)
+
+
 def _is_whole(repo: Repository, commit: str, *, depth: int | None = None) -> bool:
-    """Say whether every object behind a commit can be found (of its newest `depth` commits)."""
+    """Say whether every object behind a commit can be found, or whether those of its newest `depth` can be read."""
     limit = [] if depth is None else [f"--max-count={depth}"]
-    try:
-        names = repo.run("rev-list", "--objects", "--no-object-names", *limit, commit)
-        # rev-list asks of a blob only whether its file is there; a power cut leaves empty ones
-        return b" missing\n" not in repo.run("cat-file", "--batch-check", stdin=names)
-    except GitError:
+    names = repo.output("rev-list", "--objects", "--no-object-names", *limit, commit)
+    if names is None:
         return False
+    # rev-list asks of a blob only whether its file is there; a power cut leaves empty ones
+    found = repo.output("cat-file", "--batch-check", stdin=names)
+    if found is None or b" missing\n" in found:
+        return False
+    return depth is None or repo.output("cat-file", "--batch", stdin=names) is not None
 
 
 def _sweep_indexes(repo: Repository) -> None:
@@ -116,10 +131,17 @@ def _salvage(repo: Repository, aside: Path) -> None:
         shutil.copytree(
             aside / "objects", repo.git_dir / "objects", dirs_exist_ok=True, symlinks=True, ignore=_unreadable_objects
         )
-    for ref in (ACCEPTED, MAIN):
+    for ref in sorted(_refs_recorded(aside)):
         commit = _recorded(aside, ref)
         if commit and repo.resolve(commit) and _is_whole(repo, commit):
-            repo.run("update-ref", ref, commit)
+            repo.succeeds("update-ref", ref, commit)
+
+
+def _refs_recorded(git_dir: Path) -> set[str]:
+    """Return the names of the refs that a repository which git no longer opens had."""
+    loose = {path.relative_to(git_dir).as_posix() for path in (git_dir / "refs").rglob("*") if path.is_file()}
+    found = loose | {row.split(" ", 1)[1] for row in _packed_rows(git_dir)} | {ACCEPTED, MAIN}
+    return {ref for ref in found if ref.startswith(_KEPT_REFS) and not ref.endswith(".lock")}
 
 
 def _unreadable_objects(folder: str, names: list[str]) -> list[str]:
@@ -145,34 +167,59 @@ def _recorded(git_dir: Path, ref: str) -> str | None:
         return (git_dir / ref).read_text("ascii").strip() or None
     except (OSError, UnicodeDecodeError):
         pass
+    return next((row.split(" ")[0] for row in _packed_rows(git_dir) if row.endswith(f" {ref}")), None)
+
+
+def _packed_rows(git_dir: Path) -> list[str]:
     try:
         rows = (git_dir / "packed-refs").read_text("utf-8", "replace").splitlines()
     except OSError:
-        return None
-    return next((row.split()[0] for row in rows if row.endswith(f" {ref}")), None)
+        return []
+    return [row for row in rows if " " in row and not row.startswith(("#", "^"))]
 
 
 def _update_refs(repo: Repository, commands: str) -> None:
-    """Move refs in one transaction; a lock that outlives git's own patience was left by a crash and is removed."""
-    try:
-        repo.run("update-ref", "--stdin", stdin=commands.encode())
-    except GitError as error:
-        if "File exists" not in error.message:
-            raise
-        with translated("remove stale locks in", repo.git_dir):
-            for lock in (repo.git_dir / "HEAD.lock", *(repo.git_dir / "refs").rglob("*.lock")):
-                lock.unlink(missing_ok=True)
-        repo.run("update-ref", "--stdin", stdin=commands.encode())
+    """Move refs in one transaction.
+
+    A lock that outlives git's own patience unchanged was left by a crash and is removed; one that comes and goes is a
+    person's git at work, and is waited for.
+    """
+    for _ in range(_MAX_WAITS_FOR_LOCKS):
+        before = _locks(repo)
+        try:
+            repo.run("update-ref", "--stdin", stdin=commands.encode())
+        except GitError as error:
+            if "File exists" not in error.message:
+                raise
+            stale = before & _locks(repo)
+            with translated("remove stale locks in", repo.git_dir):
+                for lock, _, _ in stale:
+                    lock.unlink(missing_ok=True)
+        else:
+            return
+    repo.run("update-ref", "--stdin", stdin=commands.encode())
+
+
+def _locks(repo: Repository) -> set[tuple[Path, int, int]]:
+    """Return the locks of refs that stand, each with what tells it from a later one of the same name."""
+    found = set()
+    own = (repo.git_dir / "HEAD.lock", repo.git_dir / "packed-refs.lock")
+    for lock in (*own, *(repo.git_dir / "refs").rglob("*.lock")):
+        with suppress(OSError):
+            facts = lock.lstat()
+            found.add((lock, facts.st_ino, facts.st_mtime_ns))
+    return found
 
 
 def _refresh_index(repo: Repository, commit: str) -> None:
     """Let `git status` compare with the new commit; a person's git at work (index.lock) is not disturbed."""
-    if os.path.lexists(repo.git_dir / "index.lock"):
+    index = repo.git_dir / "index"
+    if os.path.lexists(repo.git_dir / "index.lock") or (index.is_dir() and not index.is_symlink()):
         return
     with (
-        translated("replace", repo.git_dir / "index"),
+        translated("replace", index),
         tempfile.TemporaryDirectory(prefix=INDEX_PREFIX, dir=repo.git_dir) as folder,
     ):
         fresh = Path(folder) / "index"
         repo.run("read-tree", commit, environ={"GIT_INDEX_FILE": str(fresh)})
-        fresh.replace(repo.git_dir / "index")
+        fresh.replace(index)
