@@ -43,6 +43,7 @@ PROJECTS = "projects"
 SUFFIX = ".jsonl"
 SUBAGENT_LEVELS = 2  # <session>/subagents/, and what newer versions sort into folders below it
 _SUBAGENT = re.compile(rf"{SUBAGENT_NAME.pattern}{re.escape(SUFFIX)}", re.ASCII)
+_USUAL_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.jsonl")
 _TRANSCRIPT = re.compile(
     rf"(?:{UUID_NAME.pattern}|{SUBAGENT_NAME.pattern}){re.escape(SUFFIX)}", re.IGNORECASE | re.ASCII
 )
@@ -132,8 +133,10 @@ def _in_project(folder: str) -> list["os.DirEntry[str]"]:
     found = []
     for entry in news_in(folder):
         name = entry.name
-        if name.endswith(SUFFIX):
-            if (name.isprintable() or is_tellable(name)) and _TRANSCRIPT.fullmatch(name):
+        if _USUAL_NAME.fullmatch(name):
+            found.append(entry)
+        elif name.endswith(SUFFIX):
+            if is_tellable(name) and _TRANSCRIPT.fullmatch(name):
                 found.append(entry)
         elif UUID_NAME.fullmatch(name):
             below = files_below(f"{entry.path}/{SUBAGENTS}", SUBAGENT_LEVELS)

@@ -29,6 +29,7 @@ from memoryd.sources.reader import Reading
 SESSIONS, ARCHIVED = "sessions", "archived_sessions"
 DATE_LEVELS = 3  # sessions/YYYY/MM/DD
 OPEN_TRIES, OPEN_PAUSE_SECONDS = 3, 0.05  # a path may vanish while a plain file and its compressed twin are swapped
+MODE_MEMBER = b"memory_mode"
 HEAD_LINES = 64  # how far a session_meta is looked for
 CONTEXT_LINES = 16  # how far a directory is looked for when session_meta names none (files to 0.29)
 _USUAL_NAME = re.compile(  # what nearly every file is called; it costs a third of the other
@@ -171,6 +172,8 @@ def _plain_end(source: SessionBytes, own_id: str | None) -> tuple[Record | None,
         if last is not None and (mode is not None or consumed > BLOCK_BYTES):
             break
         consumed += len(line.data or b"") + 1
+        if last is not None and MODE_MEMBER not in (line.data or b""):
+            continue
         record = decode_record(line)
         last = last or record
         mode = mode or (_mode_of(record, own_id) if record else None)

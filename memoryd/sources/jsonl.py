@@ -116,9 +116,9 @@ class SessionBytes:
         self.close()
 
     def _plain(self) -> Iterator[bytes]:
-        left = self.size
-        while left > 0 and (chunk := self._file.read(min(CHUNK_BYTES, left))):
-            left -= len(chunk)
+        left, step = self.size, BLOCK_BYTES  # whoever wants the beginning alone has it in the first block
+        while left > 0 and (chunk := self._file.read(min(step, left))):
+            left, step = left - len(chunk), CHUNK_BYTES
             yield chunk
 
     def _decompressed(self) -> Iterator[bytes]:
