@@ -58,6 +58,11 @@ async def accept(context: Context, number: int, shown: str | None = None) -> Rev
     What a person edited meanwhile is merged, and wins. Raises UsageError when it does not wait any more, is not the one
     that was shown, or is out of date: then what it was made from is consolidated again.
     """
+    async with context.forgetting:
+        return await _accept(context, number, shown)
+
+
+async def _accept(context: Context, number: int, shown: str | None) -> Reviewed:
     await publish_decided(context)
     proposal = await _waiting(context, number, shown)
     seen = await context.ledger.read(publications.latest)
@@ -77,6 +82,11 @@ async def accept(context: Context, number: int, shown: str | None = None) -> Rev
 
 async def reject(context: Context, number: int, shown: str | None = None) -> Reviewed:
     """Refuse a proposal: what it took in stays out until its session grows. Raises UsageError as `accept` does."""
+    async with context.forgetting:
+        return await _reject(context, number, shown)
+
+
+async def _reject(context: Context, number: int, shown: str | None) -> Reviewed:
     await publish_decided(context)
     proposal = await _waiting(context, number, shown)
     offer = await in_thread(_look, context.repository, proposal)

@@ -79,6 +79,11 @@ async def undo(context: Context, count: int = 1) -> Undone | None:
     A consolidation that is running is ended and begins anew. Raises UsageError when the history holds fewer, GitError,
     StorageError.
     """
+    async with context.forgetting:
+        return await _undo(context, count)
+
+
+async def _undo(context: Context, count: int) -> Undone | None:
     for _ in range(MAX_TRIES):
         await publish_decided(context)
         seen = await context.ledger.read(publications.latest)

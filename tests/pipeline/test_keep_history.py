@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from memoryd.config import Settings
 from memoryd.ledger import publications
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.keep_history import keep_history
@@ -66,3 +69,39 @@ async def test_nothing_is_cut_while_something_is_decided(tmp_path: Path, clock: 
         decided = publications.NewPublication(accepted, accepted)
         await context.ledger.write(publications.decide, decided, attempt_id=None, now=clock.now())
         assert await keep_history(context) == 0
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+async def die_at(tmp_path: Path, clock: FakeClock, point: str) -> None:
+    """Cut the history until the process ends at a point."""
+
+    def reached(name: str) -> None:
+        if name == point:
+            raise Died
+
+    async with a_house(too_large(tmp_path), clock, reached=reached) as context:
+        await an_old_history(context)
+        await keep_history(context)
+
+
+def too_large(tmp_path: Path) -> Settings:
+    return settings_in(tmp_path, consolidate__history_max_size=1)
+
+
+@pytest.mark.parametrize("point", ["history_written", "history_moved"])
+async def test_a_crash_on_the_way_loses_nothing(tmp_path: Path, clock: FakeClock, point: str) -> None:
+    """I1, I3."""
+    with pytest.raises(Died):
+        await die_at(tmp_path, clock, point)
+    async with a_house(too_large(tmp_path), clock) as context:
+        repo, before = context.repository, memory(context)
+        assert repo.accepted() == repo.head()
+        assert repo.run("fsck", "--no-dangling") == b""
+        assert len(entries(repo, limit=99)) == (31 if point == "history_written" else 21)
+        await remember(context, SECOND, "Never deploy the shop on Fridays")
+        assert (await run(context)).ending.value == "published"
+        await undo(context)
+        assert memory(context) == before

@@ -16,7 +16,7 @@ from memoryd.daemon.probing import Probe, probe
 from memoryd.errors import MemorydError
 from memoryd.workspace.layout import Home
 
-MARKS: Final = {"ok": "ok     ", "warning": "warning", "error": "ERROR  "}
+MARKS: Final = {"info": "info   ", "ok": "ok     ", "warning": "warning", "error": "ERROR  "}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
