@@ -1,13 +1,13 @@
 """Where a claim of the memory comes from: found by its id or its words, traced to sessions, their files and lines."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, Final
 
-from memoryd.ledger import claims, outputs, sessions
+from memoryd.ledger import claims, holds, outputs, sessions
 from memoryd.ledger.claims import ClaimRow
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.ledger.sessions import FORGOTTEN, SessionRow
@@ -37,6 +37,8 @@ class Traced:
     successor: ClaimRow | None
     predecessors: Sequence[ClaimRow]
     supports: Sequence[tuple[str, SessionRow | None, SelectedOutput | None]]
+    held: Mapping[str, str]
+    """Sessions that stay out of the memory until they grow, and why (undone, rejected)."""
 
 
 def trace(conn: Connection, wanted: str) -> tuple[list[Traced], int]:
@@ -62,7 +64,10 @@ def told(traced: Traced, home: Home) -> dict[str, Any]:
         "successor": _short(traced.successor) if traced.successor else None,
         "predecessors": [_short(each) for each in traced.predecessors],
         "earlier": [{"text": each.text, "status": each.status, "until": each.until} for each in traced.earlier],
-        "sessions": [_support(row.text, *support, home) for support in traced.supports],
+        "sessions": [
+            {**_support(row.text, *support, home), "held_because": traced.held.get(support[0])}
+            for support in traced.supports
+        ],
         "usage_count": sum(output.usage_count for _, _, output in traced.supports if output),
         "last_usage": max((o.last_usage for _, _, o in traced.supports if o and o.last_usage), default=None),
     }
@@ -113,6 +118,7 @@ def _traced(conn: Connection, row: ClaimRow) -> Traced:
             (thread_id, sessions.get_exact(conn, thread_id), outputs.get(conn, thread_id))
             for thread_id in row.thread_ids
         ],
+        held={held.thread_id: held.because for held in holds.held(conn)},
     )
 
 

@@ -113,6 +113,8 @@ def test_an_undo_and_the_undo_of_it(remembering: Shell) -> None:
     assert f"1 session stays out until changed: {OTHER}" in said.out
     assert "Fridays" not in handbook(remembering)
     assert "kept out of the memory folder until the session grows: undone" in remembering("explain", OTHER).out
+    told = remembering("why", "deploy", "Fridays").out
+    assert "kept out of the memory until the session grows: undone" in told
     (finding,) = (item for item in remembering("status", "--json").json["health"] if item["id"] == "held_back")
     assert finding["severity"] == "info"
 

@@ -24,11 +24,12 @@ async def an_old_history(context: Context) -> None:
     await remember(context, FIRST, "Always use tabs in the Makefile")
     await run(context)
     repo = context.repository
+    tip = repo.accepted()
+    assert tip is not None
+    tree, at = repo.tree_of(tip), context.clock.now()
     for _ in range(30):
-        accepted = repo.accepted()
-        assert accepted is not None
-        said = "Undo\n\nChange: undo\n"
-        accept(repo, repo.commit_tree(repo.tree_of(accepted), [accepted], said, author=DAEMON, at=context.clock.now()))
+        tip = repo.commit_tree(tree, [tip], "Undo\n\nChange: undo\n", author=DAEMON, at=at)
+    accept(repo, tip)
 
 
 async def test_old_changes_become_one_and_everything_goes_on(tmp_path: Path, clock: FakeClock) -> None:

@@ -1,5 +1,7 @@
 """A history that is cut: nothing of the present is lost, and what is a person's stays theirs (I10)."""
 
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,11 +18,35 @@ from tests.support.house import PATH_ONLY
 DAY = 86_400
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repository:
-    repo = Repository(tmp_path / "memories/.git", tmp_path / "memories", environ=PATH_ONLY)
+@dataclass(frozen=True)
+class Thirty:
+    """A memory of thirty versions, one a day; the third is the person's, who wrote the line `mine`."""
+
+    folder: Path
+    names: list[str]
+
+
+@pytest.fixture(scope="module")
+def thirty(tmp_path_factory: pytest.TempPathFactory) -> Thirty:
+    folder = tmp_path_factory.mktemp("thirty")
+    repo = in_folder(folder)
     ensure(repo)
-    return repo
+    return Thirty(folder, thirty_versions(repo))
+
+
+@pytest.fixture
+def repo(thirty: Thirty, tmp_path: Path) -> Repository:
+    shutil.copytree(thirty.folder, tmp_path, dirs_exist_ok=True)
+    return in_folder(tmp_path)
+
+
+@pytest.fixture
+def names(thirty: Thirty) -> list[str]:
+    return thirty.names
+
+
+def in_folder(folder: Path) -> Repository:
+    return Repository(folder / "memories/.git", folder / "memories", environ=PATH_ONLY)
 
 
 def commit(repo: Repository, text: str, author: Author, at: int) -> str:
@@ -36,7 +62,6 @@ def commit(repo: Repository, text: str, author: Author, at: int) -> str:
 
 
 def thirty_versions(repo: Repository) -> list[str]:
-    """One version a day; the third is the person's, who wrote the line `mine`."""
     text, names = "one\n", []
     for day in range(30):
         text += "mine\n" if day == 2 else f"line {day}\n"
@@ -48,8 +73,7 @@ def cut(repo: Repository, keep: int) -> shortening.Shortened:
     return shortening.shorten(repo, shortening.line_of(repo), keep)
 
 
-def test_the_present_is_the_same_on_a_shorter_history(repo: Repository) -> None:
-    names = thirty_versions(repo)
+def test_the_present_is_the_same_on_a_shorter_history(repo: Repository, names: list[str]) -> None:
     tree = repo.tree_of(names[-1])
     written = cut(repo, 20)
     assert repo.accepted() == names[-1]
@@ -69,8 +93,7 @@ def test_the_present_is_the_same_on_a_shorter_history(repo: Repository) -> None:
     assert shortening.room(repo).bytes > 0
 
 
-def test_a_persons_line_older_than_the_cut_is_still_theirs(repo: Repository) -> None:
-    names = thirty_versions(repo)
+def test_a_persons_line_older_than_the_cut_is_still_theirs(repo: Repository, names: list[str]) -> None:
     before = person_lines(repo, names[-1], "MEMORY.md")
     assert before == {4}
     shortening.move_refs(repo, cut(repo, 20))
@@ -80,7 +103,6 @@ def test_a_persons_line_older_than_the_cut_is_still_theirs(repo: Repository) -> 
 
 
 def test_refs_that_moved_meanwhile_stop_it(repo: Repository) -> None:
-    thirty_versions(repo)
     written = cut(repo, 20)
     newest = commit(repo, "another\n", DAEMON, 40 * DAY)
     with pytest.raises(GitError):
@@ -88,8 +110,9 @@ def test_refs_that_moved_meanwhile_stop_it(repo: Repository) -> None:
     assert repo.accepted() == repo.head() == newest
 
 
-def test_a_commit_that_was_kept_for_the_person_comes_along_while_it_is_young(repo: Repository) -> None:
-    names = thirty_versions(repo)
+def test_a_commit_that_was_kept_for_the_person_comes_along_while_it_is_young(
+    repo: Repository, names: list[str]
+) -> None:
     young = repo.commit_tree(repo.tree_of(names[3]), [names[25]], "Mine", author=PERSON, at=26 * DAY)
     repo.run("update-ref", f"{KEPT}/{young}", young)
     repo.run("update-ref", f"{KEPT}/{names[2]}", names[2])

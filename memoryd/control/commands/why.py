@@ -125,6 +125,8 @@ def _session(session: Mapping[str, Any]) -> Iterator[str]:
     when = moment(session["last_record_at"]) if session["last_record_at"] is not None else "unknown time"
     where = on_one_line(session["cwd"] or "unknown directory")
     yield f"  {session['thread_id']}  {session['agent'] or 'unknown agent'}  {when}  {where}"
+    if session["held_because"]:
+        yield f"    kept out of the memory until the session grows: {session['held_because']}"
     if session["forgotten"]:
         yield "    forgotten"
     elif session["path"]:
