@@ -125,9 +125,9 @@ def _written(context: Context, staged: Staging, changes: list[Entry], remembered
     left = states_of(by_thread(Folder.read(staged.base)))
     undone = [entry for entry in changes if entry.change in UNDOABLE]
     evidence = evidence_of(repo, changes[-1].base)
-    take_back(repo, work, changes, staged.root)
     restored = restore_evidence(work, evidence, remembered)
-    guarded = protection.read_protection(repo, staged)
+    guarded = protection.read_protection(repo, staged)  # before a line is lost: what is not there is no person's
+    take_back(repo, work, changes, staged.root)
     _clean(work, context.redactor)
     _leave_out_forgotten(context, staged, evidence, guarded)
     kept = protection.keep_lines(guarded, Folder.read(work), may_move=False)

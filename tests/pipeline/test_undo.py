@@ -175,6 +175,25 @@ async def test_what_a_person_wrote_since_survives(tmp_path: Path, clock: FakeClo
         assert memory(context) == PERSONS + second
 
 
+async def test_a_line_that_the_undone_run_had_moved_survives_beside_a_newer_one(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """I10: going back moves the one line to where the other stands by now."""
+    async with a_house(settings_in(tmp_path), clock) as context:
+        file = context.home.memories / "MEMORY.md"
+        await remember(context, FIRST, TABS)
+        await run(context)
+        file.write_text("> Older.\n" + file.read_text())
+        await remember(context, FIRST, "Always use spaces in the Makefile", at=60)
+        await run(context)
+        file.write_text("> Newer.\n" + file.read_text())
+
+        await undo(context)
+
+        rows = memory(context).split("\n")
+        assert (rows.count("> Older."), rows.count("> Newer.")) == (1, 1)
+
+
 async def test_a_skill_that_the_undone_run_wrote_goes_unless_a_person_changed_it(
     tmp_path: Path, clock: FakeClock
 ) -> None:
