@@ -108,7 +108,7 @@ class _Session:
             "turn_context": self._usual_context,
             **dict.fromkeys(SKIPPED_RECORDS, self._usual_noise),
         }
-        self._usual_responses: dict[str, Callable[[Payload, Spot], Sequence[Item]]] = {
+        self._usual_responses: dict[str, Callable[[Payload, Spot], Sequence[Item] | None]] = {
             "message": self._usual_message,
             "function_call": self._usual_call,
             **dict.fromkeys(OUTPUT_TYPES, self._usual_output),
@@ -294,7 +294,9 @@ class _Session:
     def _call(self, fields: dict[str, Raw], spot: Spot) -> Sequence[Item]:
         return self._final.push(call_item(fields, spot, self._calls))
 
-    def _usual_call(self, payload: Payload, spot: Spot) -> Sequence[Item]:
+    def _usual_call(self, payload: Payload, spot: Spot) -> Sequence[Item] | None:
+        if payload.arguments is None:
+            return None
         return self._final.push(usual_call(payload, spot, self._calls))
 
     def _output(self, fields: dict[str, Raw], spot: Spot) -> Sequence[Item]:

@@ -59,7 +59,8 @@ class UsualResponse(msgspec.Struct, gc=False):
     def text(self) -> str | None:
         """The text that the tool gave back; None where there is none and something else must be looked for."""
         answer = self.response
-        return answer.error if answer.output is UNSET else answer.output  # type: ignore[return-value]
+        told = answer.error if answer.output is UNSET else answer.output
+        return None if told is UNSET else told
 
 
 class UsualMedium(msgspec.Struct, gc=False):
