@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memoryd.workspace.comparison import task_files
-from memoryd.workspace.forgotten_words import ForgottenWords
+from memoryd.workspace.forgotten_words import Words
 from memoryd.workspace.handbook import Bullet, Section, Task, TaskGroup, parse_bullet, parse_handbook, render_bullet
 from memoryd.workspace.outline import Line, Node, read_outline, render_outline, walk
 
@@ -61,9 +61,7 @@ def clean_handbook(text: str, gone: Gone) -> CleanHandbook:
     return clean
 
 
-def without_words(
-    text: str, words: ForgottenWords, gone: Gone, *, only: Callable[[Line], bool], rewords: bool
-) -> CleanHandbook:
+def without_words(text: str, words: Words, gone: Gone, *, only: Callable[[Line], bool], rewords: bool) -> CleanHandbook:
     """Take out the statements among `only` that rest on forgotten words.
 
     `rewords`: such words leave titles and keywords as well.
@@ -181,7 +179,7 @@ def _drop_if_empty(root: Node, node: Node, value: TaskGroup, clean: CleanHandboo
         clean.cwds.add((value.cwd or "").casefold())
 
 
-def _reword(node: Node, value: TaskGroup, words: ForgottenWords, gone: Gone, clean: CleanHandbook) -> None:
+def _reword(node: Node, value: TaskGroup, words: Words, gone: Gone, clean: CleanHandbook) -> None:
     """Say by the directory alone what a group and its tasks are about, where other words were the forgotten ones."""
     about = value.cwd or "several projects"
     if words.are_in(value.title):
@@ -203,7 +201,7 @@ def _reword(node: Node, value: TaskGroup, words: ForgottenWords, gone: Gone, cle
             _reword_rows(part, words, gone, clean)
 
 
-def _reword_rows(part: Node, words: ForgottenWords, gone: Gone, clean: CleanHandbook) -> None:
+def _reword_rows(part: Node, words: Words, gone: Gone, clean: CleanHandbook) -> None:
     """Drop keywords, and notes behind the names of summaries; a task without a keyword gets none that says anything."""
     for line in part.statements:
         if _is_persons(line, gone) or not words.are_in(" ".join(line.lines)):

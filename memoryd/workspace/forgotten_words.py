@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from memoryd.workspace.wording import words_of
 
@@ -12,6 +12,14 @@ SHORTEST: Final = 3
 MANY: Final = 2
 """A line with so many words of the forgotten alone, or most of whose words nobody else has, rests on it."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+")
+
+
+class Words(Protocol):
+    """What is looked for in a text."""
+
+    def are_in(self, text: str) -> bool:
+        """Say whether a text has it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

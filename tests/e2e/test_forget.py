@@ -1,7 +1,10 @@
 """I12: after `forget --purge` and `reset` not a byte of what was forgotten is left under MEMORYD_HOME."""
 
+import signal
 import sqlite3
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +18,9 @@ from tests.support.sessions import Command, Turn, a_rollout, a_thread_id
 SENTINEL = "zanzibar"
 SHOP = "/srv/shop"
 SAID = f"Always use {SENTINEL} tabs in the Makefile of the shop."
+
+BRANCH = {"rows", "ledger.sqlite3"}
+"""Where a session's branch stands, after a reset: what is known of a session is kept."""
 
 
 def found(place: Place, word: str = SENTINEL) -> set[str]:
@@ -117,7 +123,7 @@ def test_a_reset_leaves_no_byte_and_learns_only_from_what_comes_after_it_i12(
     done = place.run("reset", "--yes")
 
     assert done.code == 0, done
-    assert found(place) == {"rows", "ledger.sqlite3"}  # the branch of the session, which is kept
+    assert found(place) == BRANCH
     assert "push to main" not in memory(place)
     assert place.query("SELECT count(*), max(user_mode) FROM sessions") == [(2, "disabled")]
     sync(place)
@@ -140,3 +146,86 @@ def test_with_the_daemon_running_a_purge_is_asked_of_it(place: Place, server: Mo
         assert found(place) == set()
         assert threads_asked_about(server.requests) == [thread]
         assert SENTINEL not in daemon.output
+
+
+@pytest.mark.parametrize(
+    ("deed", "point"),
+    [
+        ("purge", "forgetting_begun"),
+        ("purge", "before_rename:MEMORY.md"),
+        ("purge", "old_history_aside"),
+        ("reset", "folder_wiped"),
+    ],
+)
+def test_killed_at_any_point_a_forgetting_is_finished_by_the_next_start_i12(
+    place: Place, deed: str, point: str
+) -> None:
+    place.configure()
+    shop, _other = two_sessions(place)
+    sync(place)
+    words = [sys.executable, "-m", "tests.support.killed_forget", str(place.home), point]
+    killed = place.execute([*words, shop] if deed == "purge" else words)
+    assert killed.code == -signal.SIGKILL, killed
+    assert place.query("SELECT count(*) FROM meta WHERE key = 'forgetting'") == [(1,)]
+
+    sync(place)
+
+    left = {where for where in found(place) if not where.startswith("backups/")}  # the pass has made a new one
+    assert left == (set() if deed == "purge" else BRANCH)
+    assert ("push to main" in memory(place)) is (deed == "purge")
+
+
+def test_after_a_reset_only_what_is_said_from_then_on_is_sent_and_relearning_starts_over(
+    place: Place, server: ModelServer
+) -> None:
+    place.configure(base_url=server.base_url, discover__min_idle="1s")
+    thread = a_session_of_now(place.codex, SAID)
+    sync(place)
+    assert place.run("reset", "--yes", "--json").json == {"reset": True, "relearn": False}
+    server.forget()
+    time.sleep(1.1)  # times are whole seconds: what was said in the second of the reset is before it
+    go_on(path_of(place.codex, thread), "Never push to main of the shop.")
+    sync(place)
+    assert threads_asked_about(server.requests) == [thread]
+    assert SENTINEL not in str([asked.body for asked in server.requests])
+    assert "push to main" in memory(place)
+    server.forget()
+
+    assert place.run("reset", "--yes", "--relearn").code == 0
+    sync(place)
+
+    assert threads_asked_about(server.requests) == [thread]
+    assert SENTINEL in memory(place)
+
+
+def test_a_note_is_taken_in_and_a_request_to_forget_is_done_by_a_running_daemon(place: Place) -> None:
+    place.codex.mkdir()
+    place.configure(discover__min_idle="1s", discover__scan_interval="1s")
+    with place.daemon() as daemon:
+        a_session_of_now(place.codex, SAID)
+        daemon.wait_for_event("consolidation.published")
+        note = place.run("note", "Deploy", "with", "make", "release", "--json")
+        assert note.code == 0, note
+        assert Path(note.json["path"]).read_text() == "Deploy with make release\n"
+        daemon.wait_for_event("consolidation.published", 2)
+        assert "Deploy with make release [ad-hoc note]" in memory(place)
+
+        asked = place.run("forget", "--text", SAID)
+
+        assert asked.code == 0, asked
+        daemon.wait_for_event("consolidation.published", 3)
+        assert SAID.rstrip(".") not in memory(place)
+        assert "Deploy with make release [ad-hoc note]" in memory(place)
+
+
+def test_wrong_uses_change_nothing(place: Place) -> None:
+    place.configure()
+    two_sessions(place)
+    sync(place)
+    before = place.artefacts()
+    by_text = (["forget", "--text", "!"], ["forget", "--text", "y", "--purge"], ["forget", "x", "--text", "y"])
+    for words in (["forget"], ["forget", "nobody"], *by_text, ["reset"], ["note", " "]):
+        done = place.run(*words)
+        assert done.code == 2, (words, done)
+        assert done.complaint
+    assert place.artefacts() == before
