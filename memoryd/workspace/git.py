@@ -28,6 +28,8 @@ LONGER_SECONDS: Final = 900.0
 OLDEST_GIT: Final = (2, 22)
 """An older one lacks `rev-list --no-object-names`, and would find every repository broken."""
 
+_WITHOUT_INDEX: Final = frozenset({"diff-tree", "log", "blame", "rev-list"})
+"""They look into the index for attributes only, and die of the live one where that is damaged."""
 _THOROUGH: Final = frozenset({"repack", "prune", "fsck", "gc"})
 _GIT_CONFIG: Final = (
     "core.hooksPath=/dev/null",
@@ -252,7 +254,9 @@ class Repository:
         arguments = ("diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--text",
                      "--unified=3", "--src-prefix=a/", "--dst-prefix=b/", old_tree, new_tree)  # fmt: skip
         seconds = _seconds(arguments)
-        done = self._children.read(self._command(arguments), self._environment(), max_bytes=max_bytes, seconds=seconds)
+        done = self._children.read(
+            self._command(arguments), self._environment(arguments[0]), max_bytes=max_bytes, seconds=seconds
+        )
         if done.returncode != 0:
             raise _refusal(arguments, done.stderr)
         return done.stdout
@@ -324,7 +328,7 @@ class Repository:
     def _call(
         self, arguments: Sequence[str], stdin: bytes, environ: Mapping[str, str]
     ) -> subprocess.CompletedProcess[bytes]:
-        everything = {**self._environment(), **environ}
+        everything = {**self._environment(arguments[0]), **environ}
         return self._children.run(self._command(arguments), everything, stdin=stdin, seconds=_seconds(arguments))
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
@@ -332,8 +336,10 @@ class Repository:
         settings = [word for setting in (*_GIT_CONFIG, *passing) for word in ("-c", setting)]
         return ["git", *settings, f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}", *arguments]
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, command: str) -> dict[str, str]:
         environ = {**_ISOLATED, "PATH": self._environ.get("PATH") or _DEFAULT_PATH}
+        if command in _WITHOUT_INDEX:
+            environ["GIT_INDEX_FILE"] = str(self.git_dir / f"{INDEX_PREFIX}none")
         if self._objects is not None:
             environ["GIT_OBJECT_DIRECTORY"] = str(self._objects)
             environ["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted(self.git_dir / "objects")

@@ -82,14 +82,19 @@ def _is_sound(repo: Repository) -> bool:
         return False
     accepted = repo.accepted()
     if accepted is None:
-        return not os.path.lexists(repo.git_dir / ACCEPTED)
+        return not _has_ref(repo.git_dir, ACCEPTED)
     return _is_whole(repo, accepted, depth=1)
 
 
 def _is_unborn(repo: Repository) -> bool:
     """Say whether HEAD names a branch that has no commit yet, rather than one whose commit cannot be read."""
     branch = repo.run("symbolic-ref", "--quiet", "HEAD", accepts=(0, 1, 128)).decode().strip()
-    return bool(branch) and not os.path.lexists(repo.git_dir / branch)
+    return bool(branch) and not _has_ref(repo.git_dir, branch)
+
+
+def _has_ref(git_dir: Path, ref: str) -> bool:
+    """Say whether a ref is written down, whatever it names."""
+    return os.path.lexists(git_dir / ref) or any(row.endswith(f" {ref}") for row in _packed_rows(git_dir))
 
 
 def _is_busy(repo: Repository) -> bool:
@@ -131,6 +136,7 @@ def _salvage(repo: Repository, aside: Path) -> None:
         shutil.copytree(
             aside / "objects", repo.git_dir / "objects", dirs_exist_ok=True, symlinks=True, ignore=_unreadable_objects
         )
+    _mend_packs(repo)
     for ref in sorted(_refs_recorded(aside)):
         commit = _recorded(aside, ref)
         if commit and repo.resolve(commit) and _is_whole(repo, commit):
@@ -144,11 +150,29 @@ def _refs_recorded(git_dir: Path) -> set[str]:
     return {ref for ref in found if ref.startswith(_KEPT_REFS) and not ref.endswith(".lock")}
 
 
+def _mend_packs(repo: Repository) -> None:
+    """Take out of a damaged pack what can be read of it; the others stay."""
+    folder = repo.git_dir / "objects/pack"
+    for index in folder.glob("*.idx"):
+        if not index.with_suffix(".pack").exists() or not repo.succeeds("verify-pack", str(index)):
+            with translated("remove", index):
+                index.unlink()
+    for pack in [pack for pack in folder.glob("*.pack") if not pack.with_suffix(".idx").exists()]:
+        with translated("read", pack):
+            content = pack.read_bytes()
+            for part in folder.glob(f"{pack.stem}.*"):
+                part.unlink()
+        repo.output("unpack-objects", "-r", "-q", stdin=content)
+
+
 def _unreadable_objects(folder: str, names: list[str]) -> list[str]:
-    """Name the loose objects that are damaged: git would take them for there, and refuse to build on them."""
+    """Name the loose objects that are damaged: git would take them for there, and refuse to build on them.
+
+    What git makes to find objects faster it makes again.
+    """
     prefix = Path(folder).name
     if len(prefix) != LOOSE_PREFIX:
-        return []
+        return [name for name in names if name.startswith(("commit-graph", "multi-pack-index"))]
     return [name for name in names if not _is_object(Path(folder) / name, prefix + name)]
 
 
