@@ -59,6 +59,9 @@ EVENTS: dict[str, Event] = {
         "warning", "Nothing here confines the programs of providers of kind command: they run as the user does."
     ),
     "consolidation.published": Event("info", "A new version of the memory is in place.", ("commit", "selected")),
+    "consolidation.refused": Event(
+        "info", "The agent was refused calls: other paths than its own, wrong arguments.", ("count", "kinds")
+    ),
     "consolidation.rejected": Event(
         "warning", "Acceptance turned a result down; the old memory stands, and the job says why.", ("count",)
     ),
@@ -67,6 +70,9 @@ EVENTS: dict[str, Event] = {
     "daemon.started": Event("info", "Services run.", ("agents", "provider", "version", "pid", "home")),
     "daemon.stopped": Event("info", "Leases are given back and stores closed.", ("reason",)),
     "folder.edited": Event("info", "A person changed the memory folder; consolidation takes it in.", ("notes",)),
+    "folder.cleared": Event(
+        "warning", "What stood in the place of a folder of the memory was moved beside it.", ("names",)
+    ),
     "history.postponed": Event("warning", "The history could not be bounded; a later try goes on.", ("error",)),
     "history.shortened": Event("info", "The oldest changes of the memory became one.", ("count", "commit")),
     "copies.removed": Event("info", "Copies of the ledger went with what was purged.", ("names",)),

@@ -134,7 +134,7 @@ async def publish_decided(context: Context) -> None:
 
 
 async def _put_in_place(context: Context, decided: Publication) -> None:
-    await in_thread(
+    placed = await in_thread(
         publish.put_in_place,
         context.home,
         context.repository,
@@ -143,6 +143,8 @@ async def _put_in_place(context: Context, decided: Publication) -> None:
         reached=context.reached,
         still_ours=context.still_ours,
     )
+    if placed.aside:
+        log.warning("folder.cleared", names=list(placed.aside))
     context.still_ours()
     await in_thread(context.refresh_recall, decided.commit)
     context.reached("recall_refreshed")
@@ -229,7 +231,9 @@ async def _write(context: Context, lease: Lease, evidence: Evidence) -> AgentRun
             - evidence.protected.size(SUMMARY_FILE),
         )
     else:
-        return await _run_agent(context, lease, evidence, context.consolidate.client)
+        run = await _run_agent(context, lease, evidence, context.consolidate.client)
+        _note_refusals(run)
+        return run
     complaints = await in_thread(_judge, context, evidence)
     if complaints:
         raise ResultRejected(
@@ -238,6 +242,12 @@ async def _write(context: Context, lease: Lease, evidence: Evidence) -> AgentRun
             complaints=tuple(complaints),
         )
     return None
+
+
+def _note_refusals(run: AgentRun) -> None:
+    """Count what the agent was refused, by kind: a model that keeps trying doors is worth knowing."""
+    if run.refusals:
+        log.info("consolidation.refused", count=run.refusals.total(), kinds=dict(sorted(run.refusals.items())))
 
 
 async def _run_agent(context: Context, lease: Lease, evidence: Evidence, client: Client) -> AgentRun:

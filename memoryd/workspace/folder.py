@@ -32,6 +32,7 @@ class Odd(StrEnum):
     TOO_LARGE = "larger than 1 MiB"
     BINARY = "not UTF-8 text"
     UNREADABLE = "unreadable"
+    MISPLACED = "in the place of one of memoryd's own"
     SECRET = "contains a secret"  # noqa: S105 (a reason, no password)
 
 

@@ -289,6 +289,7 @@ class Repository:
     def merge(self, base: bytes, ours: bytes, theirs: bytes, *, scratch: Path) -> bytes | None:
         """Merge three versions of a text; where both sides changed the same lines `ours` stands. None: not text.
 
+        Merging the result again may repeat lines: git aligns lines that occur twice differently the second time.
         `scratch` is a private folder in which the versions may lie for a moment.
         """
         with (

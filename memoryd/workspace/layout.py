@@ -1,7 +1,7 @@
 """Where everything of one memoryd home lies, and the names of the memory folder's own files."""
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from memoryd.workspace.files import translated
@@ -18,6 +18,21 @@ AD_HOC_NOTES: Final = f"{EXTENSIONS}/ad_hoc/notes"
 
 ALWAYS_THERE: Final = (MEMORY_FILE, SUMMARY_FILE)
 """The two files that agents read: once written they exist for good; published last, in this order."""
+
+_OWN_FILES: Final = (*ALWAYS_THERE, RAW_MEMORIES, DIFF_FILE)
+OWN_FOLDERS: Final = (ROLLOUT_SUMMARIES, SKILLS, EXTENSIONS, f"{EXTENSIONS}/ad_hoc", AD_HOC_NOTES)
+
+
+def is_evidence(path: str) -> bool:
+    """Say whether a path of the memory folder belongs to what is made of the selected sessions."""
+    folder, _, name = path.partition("/")
+    return path == RAW_MEMORIES or (folder == ROLLOUT_SUMMARIES and name.endswith(".md") and "/" not in name)
+
+
+def is_misplaced(path: str) -> bool:
+    """Say whether a file stands where memoryd has a folder, or in a folder where memoryd has a file."""
+    above = [parent.as_posix() for parent in PurePosixPath(path).parents]
+    return path in OWN_FOLDERS or any(folder in _OWN_FILES or is_evidence(folder) for folder in above)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from memoryd.workspace.files import translated
 from memoryd.workspace.folder import Odd, decode_text
+from memoryd.workspace.layout import OWN_FOLDERS
 
 _OUT_OF_REACH: Final = -1
 
@@ -36,6 +37,11 @@ class Live:
         return self.mode > 0 and stat.S_ISREG(self.mode)
 
     @property
+    def is_folder(self) -> bool:
+        """A folder stands there."""
+        return self.mode > 0 and stat.S_ISDIR(self.mode)
+
+    @property
     def is_executable(self) -> bool:
         """The owner may run it."""
         return self.is_file and bool(self.mode & stat.S_IXUSR)
@@ -44,13 +50,34 @@ class Live:
         """Keep what cannot be merged beside the target, under a name that is free; a text needs no room made."""
         if self.is_free or self.is_text:
             return
-        number = 1
-        while os.path.lexists(aside := target.with_name(f"{target.name}.set-aside-{number}")):
-            number += 1
         if self.is_file:
-            os.link(target, aside)
+            os.link(target, _free_name(target))
         else:
-            target.rename(aside)
+            target.rename(_free_name(target))
+
+
+def clear_way(root: Path, path: str) -> str | None:
+    """Move a file that stands where a folder of memoryd's above `path` belongs beside that place.
+
+    Return its new name below `root`, None where there is none. A symlink stays: it leads where the person wants.
+    """
+    for folder in reversed(PurePosixPath(path).parents):
+        if folder.as_posix() not in OWN_FOLDERS:
+            continue
+        target = root / folder
+        with translated("set aside", target):
+            if target.is_file() and not target.is_symlink():
+                aside = _free_name(target)
+                target.rename(aside)
+                return aside.relative_to(root).as_posix()
+    return None
+
+
+def _free_name(target: Path) -> Path:
+    number = 1
+    while os.path.lexists(aside := target.with_name(f"{target.name}.set-aside-{number}")):
+        number += 1
+    return aside
 
 
 def look(root: Path, path: str) -> Live:

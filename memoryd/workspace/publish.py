@@ -22,8 +22,9 @@ from memoryd.workspace.files import (
 )
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.git import DAEMON, PERSON, Repository, Status
-from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, ROLLOUT_SUMMARIES, Home
-from memoryd.workspace.live import Live, look
+from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, ROLLOUT_SUMMARIES, Home, is_evidence
+from memoryd.workspace.live import Live, clear_way, look
+from memoryd.workspace.merges import Merges, forget_merges
 from memoryd.workspace.protection import without_removed
 from memoryd.workspace.repository import accept, ensure
 from memoryd.workspace.staging import Staging
@@ -34,11 +35,15 @@ _MAX_RACES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What publication did: paths written, deleted, and left as the person has them although the run changed them."""
+    """What publication did: paths written, deleted, and left as the person has them although the run changed them.
+
+    `aside` are the new names of files that stood in the place of a folder.
+    """
 
     written: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
 
 
 def prepare_commit(
@@ -105,6 +110,7 @@ def put_in_place(
     reached("before_refs")
     still_ours()
     accept(repo, commit)
+    forget_merges(repo.git_dir)
     reached("after_refs")
     return placement
 
@@ -125,6 +131,8 @@ class _Publication:
         self.base = base or repo.tree_of(None)
         self.reached, self.still_ours = reached, still_ours
         self.kept: list[str] = []
+        self.aside: list[str] = []
+        self.merges = Merges.of(repo.git_dir, commit)
         self.old: dict[str, bytes] = {}
         self.new: dict[str, bytes] = {}
 
@@ -138,7 +146,7 @@ class _Publication:
         written = [path for path in (*ordinary, *ALWAYS_THERE) if self._write(path)]
         doomed = [change.path for change in changes if change.status is Status.DELETED]
         deleted = [path for path in doomed if path not in ALWAYS_THERE and self._delete(path)]
-        return Placement(tuple(written), tuple(deleted), tuple(self.kept))
+        return Placement(tuple(written), tuple(deleted), tuple(self.kept), tuple(self.aside))
 
     def _write(self, path: str) -> bool:
         """Bring one file to its merged text; True when something was written.
@@ -149,10 +157,17 @@ class _Publication:
         if theirs is None:
             return False
         for _ in range(_MAX_RACES):
+            self.still_ours()
+            if (aside := clear_way(self.home.memories, path)) is not None:
+                self.aside.append(aside)
             live = look(self.home.memories, path)
+            if live.is_file and self.merges.has(path, live.data):
+                return False
             merged = self._merged(path, live, base, theirs)
             if merged is None or (live.is_file and merged == live.data):
                 return False
+            if merged != theirs:
+                self.merges.note(path, merged)
             if self._rename_over(path, live, merged):
                 return True
         raise StorageError(
@@ -164,7 +179,7 @@ class _Publication:
         if path in ALWAYS_THERE:
             if not live.is_text or not live.data.strip():
                 return theirs
-        elif live.is_free and base is None:
+        elif (live.is_free and base is None) or (live.is_folder and is_evidence(path)):
             return theirs
         elif not live.is_text:
             self.kept.append(path)
@@ -204,8 +219,8 @@ class _Publication:
         live = look(self.home.memories, path)
         if live.is_free:
             return False
-        is_evidence = path.startswith(f"{ROLLOUT_SUMMARIES}/") and live.is_file
-        if not is_evidence and (not live.is_file or live.data != self.old.get(path)):
+        may_go = path.startswith(f"{ROLLOUT_SUMMARIES}/") and live.is_file
+        if not may_go and (not live.is_file or live.data != self.old.get(path)):
             self.kept.append(path)
             return False
         self.reached(f"before_delete:{path}")

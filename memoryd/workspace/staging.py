@@ -13,7 +13,7 @@ from memoryd.workspace.extensions import seed_instructions
 from memoryd.workspace.files import translated, write_private
 from memoryd.workspace.folder import Folder, Odd, decode_text
 from memoryd.workspace.git import PERSON, Repository
-from memoryd.workspace.layout import DIFF_FILE, Home, prepare
+from memoryd.workspace.layout import DIFF_FILE, Home, is_misplaced, prepare
 from memoryd.workspace.repository import ensure
 
 _TOKEN: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,127}")
@@ -96,7 +96,9 @@ def _inputs(
     for path, text in live.files.items():
         if path == DIFF_FILE:
             continue
-        if redactor.contains_secret(text):
+        if is_misplaced(path):
+            odd[path] = Odd.MISPLACED
+        elif redactor.contains_secret(text):
             odd[path] = Odd.SECRET
         else:
             files[path] = text

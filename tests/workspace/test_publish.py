@@ -15,7 +15,7 @@ from memoryd.workspace.git import Repository
 from memoryd.workspace.layout import Home
 from memoryd.workspace.publish import Placement, prepare_commit, put_in_place
 from memoryd.workspace.staging import Staging, discard, stage
-from tests.workspace.factories import NOW, a_home, a_repository, git, read_files, write_files
+from tests.workspace.factories import MEMORY, NOW, SUMMARY, a_home, a_repository, git, read_files, write_files
 
 BEFORE = {
     "MEMORY.md": "one\ntwo\nthree\nfour\n",
@@ -392,7 +392,28 @@ def test_a_decided_commit_that_is_gone_is_a_git_error(home: Home, repo: Reposito
     assert commit
 
 
-LINES = st.lists(st.sampled_from("abcdefg"), max_size=8).map(lambda lines: "".join(f"{line}\n" for line in lines))
+def test_a_merge_is_not_made_again_after_a_kill(home: Home, repo: Repository) -> None:
+    """git aligns lines that repeat differently the second time, and a line came twice."""
+    base, mine, theirs = "b\n", "b\nb\n", "a\nb\na\n"
+    assert repo.merge(base.encode(), b"a\nb\nb\n", theirs.encode(), scratch=home.staging) != b"a\nb\nb\n"
+    for number, killed_at in enumerate((None, "before_rename:notes.md", "before_refs", "after_refs")):
+        write_files(home.memories, {"notes.md": base, "MEMORY.md": MEMORY, "memory_summary.md": SUMMARY})
+        staging = stage(home, repo, f"run-{number}", now=NOW, redactor=Redactor())
+        write_files(staging.work, {"notes.md": theirs, "MEMORY.md": f"> {number}\n\n{MEMORY}"})
+        commit = prepare_commit(repo, staging, "run\n", now=NOW)
+        write_files(home.memories, {"notes.md": mine})
+        if killed_at is not None:
+            with pytest.raises(Killed):
+                put_in_place(home, repo, commit, staging.base_id, reached=killing(killed_at))
+        for _ in range(2):
+            put_in_place(home, repo, commit, staging.base_id)
+        assert (home.memories / "notes.md").read_text() == "a\nb\nb\n"
+        assert not (home.git_dir / "memoryd-merges").exists()
+
+
+LINES = st.lists(st.sampled_from("abcdefg"), max_size=8, unique=True).map(
+    lambda lines: "".join(f"{line}\n" for line in lines)
+)
 
 
 @pytest.fixture(scope="module")
@@ -403,7 +424,7 @@ def merging(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repository, Path]
 
 @settings(max_examples=60, deadline=None)
 @given(base=LINES, mine=LINES, theirs=LINES)
-def test_merging_the_merged_text_again_changes_nothing(
+def test_merging_the_merged_text_again_changes_nothing_where_no_line_repeats(
     merging: tuple[Repository, Path], base: str, mine: str, theirs: str
 ) -> None:
     repo, scratch = merging
