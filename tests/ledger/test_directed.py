@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from tests.ledger.directed import SCHEDULES
+from tests.ledger.directed.every import SCHEDULES
 
 
 @pytest.mark.parametrize("name", SCHEDULES)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memoryd.ledger import queries
-from tests.ledger.directed import SCHEDULES, schema
+from tests.ledger.directed.every import SCHEDULES, schema
 from tests.ledger.guards import Guard, copy_without, find_guards
 from tests.ledger.simulation import run_schedule
 from tests.ledger.site import Site

@@ -23,17 +23,17 @@ DELETE FROM jobs WHERE kind = 'memory_stage1' AND job_key = :thread_id;
 
 -- name: clear_attempt_errors
 -- A refusal may quote what it refused.
-UPDATE attempts SET error = NULL WHERE kind = :kind AND job_key = :job_key AND error IS NOT NULL;
+UPDATE attempts SET error = NULL WHERE kind = :kind AND job_key = :job_key;
 
 -- name: clear_job_error
 -- Complaints about a result quote it. A dead job must say why it is dead.
 UPDATE jobs SET last_error = CASE status WHEN 'error' THEN :instead END
-WHERE kind = :kind AND job_key = :job_key AND last_error IS NOT NULL;
+WHERE kind = :kind AND job_key = :job_key;
 
 -- name: delete_lonely_claims
--- Claims, closed ones too, that no other session supports: all of theirs are among those that go.
+-- Claims, closed ones too, that sessions support, all of which are among those that go.
 DELETE FROM claims
-WHERE id IN (SELECT claim_id FROM claim_threads WHERE thread_id IN (SELECT value FROM json_each(:threads)))
+WHERE id IN (SELECT claim_id FROM claim_threads)
   AND id NOT IN (SELECT claim_id FROM claim_threads WHERE thread_id NOT IN (SELECT value FROM json_each(:threads)));
 
 -- name: delete_shared_claims
@@ -71,11 +71,11 @@ DELETE FROM jobs;
 
 -- name: clear_all_attempt_errors
 -- The runs stay, as requests do: what was spent is accounted for. What they said goes.
-UPDATE attempts SET error = NULL WHERE error IS NOT NULL;
+UPDATE attempts SET error = NULL;
 
 -- name: clear_all_problems
 -- What reading files said.
-UPDATE other_files SET problem = 'unreadable' WHERE problem IS NOT NULL AND problem <> 'copy';
+UPDATE other_files SET problem = 'unreadable' WHERE problem <> 'copy';
 
 -- name: settle_all_sessions
 -- As if everything that is there had been extracted: only what comes after it is due. File names made of slugs go.

@@ -3,8 +3,8 @@
 DELETE FROM sayings WHERE thread_id = :thread_id;
 
 -- name: insert_saying
--- The same words twice are one saying.
-INSERT INTO sayings (thread_id, digest, said_by) VALUES (:thread_id, :digest, :said_by) ON CONFLICT DO NOTHING;
+-- One speaker for each digest; whoever writes has told them apart.
+INSERT INTO sayings (thread_id, digest, said_by) VALUES (:thread_id, :digest, :said_by);
 
 -- name: list_sayings
 -- Of one output.
