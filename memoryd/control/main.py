@@ -38,6 +38,8 @@ COMMANDS: Final[dict[str, str]] = {
     "forget": "forget sessions and what only they support, or ask by a note that a text be forgotten",
     "reset": "forget everything, and learn only from what comes after",
     "recall": "print exactly what an agent is given at the start of a session",
+    "connect": "give one agent its memory: codex, claude, opencode, gemini, qwen or copilot",
+    "disconnect": "take one agent's connection out of its settings again",
     "config": "show or check the settings",
 }
 

@@ -1,0 +1,45 @@
+"""`memoryd disconnect`: takes out of an agent's settings what connect put there, and nothing else."""
+
+import argparse
+from typing import Final
+
+from memoryd import config
+from memoryd.control.commands.connect import told
+from memoryd.control.connecting.connect import Change, Done, disconnect
+from memoryd.control.connecting.targets import TARGETS
+from memoryd.control.console import print_json
+from memoryd.workspace.layout import Home
+
+WORDS: Final = {
+    Done.RESTORED: "{agent} is disconnected: {path} is what it was before",
+    Done.TAKEN_OUT: "{agent} is disconnected: {path} had changed since, so only our entry was taken out",
+    Done.GONE: "{agent} is disconnected: our entry was no longer in {path}",
+    Done.NOT_CONNECTED: "{agent} is not connected",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Take the agent."""
+    parser.add_argument("agent", metavar="AGENT", help=f"one of: {', '.join(TARGETS)}")
+    parser.add_argument("--dry-run", action="store_true", help="print what would change, and write nothing")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Disconnect it, and name what was written."""
+    environ = config.environ()
+    home = Home(config.load(args.home, environ=environ).home)
+    change = disconnect(args.agent, home, environ, dry_run=args.dry_run)
+    if args.json:
+        print_json(told(change, dry_run=args.dry_run))
+    elif args.dry_run and change.diff:
+        print(f"{change.diff}nothing was written")
+    else:
+        print(_sentence(change))
+    return 0
+
+
+def _sentence(change: Change) -> str:
+    said = WORDS[change.done].format(agent=change.agent, path=change.path)
+    removed = change.after is None and change.before is not None
+    return f"{said} (connect had made it: it is removed)" if removed else said

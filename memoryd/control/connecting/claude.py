@@ -1,0 +1,35 @@
+"""Claude Code: a hook in settings.json, or an import in CLAUDE.md."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from memoryd.control.connecting import target
+from memoryd.control.connecting.target import HOOK, IMPORT, Way
+from memoryd.workspace.layout import Home
+
+TITLE: Final = "Claude Code"
+VIAS: Final[tuple[str, ...]] = (HOOK, IMPORT)
+
+
+def folder(environ: Mapping[str, str]) -> Path:
+    """Return CLAUDE_CONFIG_DIR, else ~/.claude."""
+    return target.settings_folder(environ, "CLAUDE_CONFIG_DIR", ".claude")
+
+
+def way(via: str, folder: Path, home: Home) -> Way:
+    """Return the hook, or the line that imports the summary."""
+    if via == HOOK:
+        return target.grouped_hook(
+            folder / "settings.json", home, "claude", timeout=target.TIMEOUT_SECONDS, sources=target.SOURCES
+        )
+    path = str(target.summary_file(home)).replace(" ", "\\ ")  # an import ends at the first space that is not escaped
+    return target.markdown_block(folder / "CLAUDE.md", IMPORT, f"@{path}")
+
+
+def advice(via: str, folder: Path) -> list[str]:
+    """Say where hooks are off, and what an import cannot do."""
+    if via == IMPORT:
+        return [target.EVERYWHERE_ONLY]
+    off = target.setting(folder / "settings.json", "disableAllHooks") is True
+    return ["disableAllHooks is true in settings.json: no hook runs until you remove that"] if off else []

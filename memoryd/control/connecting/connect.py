@@ -1,0 +1,247 @@
+"""Puts memoryd into an agent's settings and takes it out again; what is not ours stays as it is, to the byte.
+
+    look -> refuse or plan (pure) -> backup -> record -> the file
+
+A crash between these steps leaves the file as it was before or as it is after, and the next connect or disconnect
+tells which by its digest.
+"""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from memoryd.control.connecting import files, record
+from memoryd.control.connecting.edits import Unusable
+from memoryd.control.connecting.files import Found, backup_of, look
+from memoryd.control.connecting.json_edit import Seam
+from memoryd.control.connecting.record import Record, digest
+from memoryd.control.connecting.target import Target, Way
+from memoryd.control.connecting.targets import TARGETS
+from memoryd.errors import UsageError
+from memoryd.workspace.layout import Home
+
+
+class Done(StrEnum):
+    """How it ended."""
+
+    CONNECTED = "connected"
+    ALREADY = "already connected"
+    RESTORED = "restored"
+    TAKEN_OUT = "taken out"
+    GONE = "was gone"
+    NOT_CONNECTED = "not connected"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was done to one file, or would be: its content before and after (None: no file)."""
+
+    done: Done
+    agent: str
+    via: str = ""
+    path: Path | None = None
+    before: bytes | None = None
+    after: bytes | None = None
+    backup: Path | None = None
+    advice: list[str] = field(default_factory=list)
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        if self.path is None or self.before == self.after:
+            return ""
+        names = ["/dev/null" if data is None else str(self.path) for data in (self.before, self.after)]
+        old, new = [(data or b"").decode("utf-8").splitlines(keepends=True) for data in (self.before, self.after)]
+        lines = difflib.unified_diff(old, new, names[0], names[1])
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What connecting would write, and from what content it starts (None: the file is ours alone)."""
+
+    way: Way
+    found: Found
+    base: bytes | None
+    after: bytes
+    seam: Seam
+
+
+def target_of(agent: str) -> Target:
+    """Return the agent of that name. Raises UsageError."""
+    if agent not in TARGETS:
+        raise UsageError(f"there is no agent {agent!r} to connect", remedy=f"choose one of: {', '.join(TARGETS)}")
+    return TARGETS[agent]
+
+
+def way_of(agent: str, via: str | None, home: Home, environ: Mapping[str, str]) -> Way:
+    """Return the way that was asked for, else the usual one. Raises UsageError, also when the agent is not here."""
+    target = target_of(agent)
+    chosen = via or target.VIAS[0]
+    if chosen not in target.VIAS:
+        raise UsageError(
+            f"{target.TITLE} cannot be connected by {chosen}", remedy=f"it can by: {', '.join(target.VIAS)}"
+        )
+    if not str(home.path).isprintable():
+        raise UsageError("the path of memoryd's folder holds control characters", remedy="choose another with --home")
+    folder = target.folder(environ)
+    if not folder.is_dir():
+        raise UsageError(
+            f"{target.TITLE} has no folder {folder}",
+            remedy=f"install it and start it once, or set the variable that moves its settings; then `memoryd connect"
+            f" {agent}`",
+        )
+    return target.way(chosen, folder, home)
+
+
+def connect(agent: str, via: str | None, home: Home, environ: Mapping[str, str], *, dry_run: bool) -> Change:
+    """Connect one agent. Raises UsageError for what is refused, StorageError for what cannot be written."""
+    kept = record.recorded(home, agent)
+    way = way_of(agent, via, home, environ)
+    if kept and (kept.path != way.file or kept.via != way.via):
+        raise UsageError(
+            f"{agent} is connected by {kept.via} in {kept.path}", remedy=f"first run `memoryd disconnect {agent}`"
+        )
+    plan = _plan(way, kept)
+    advice = target_of(agent).advice(way.via, target_of(agent).folder(environ))
+    already = kept is not None and plan.after == plan.found.data
+    done = Done.ALREADY if already else Done.CONNECTED
+    backup = None if plan.base is None else backup_of(way.file)
+    if not already and not dry_run:
+        _write(agent, plan, home, kept)
+    return Change(done, agent, way.via, way.file, plan.found.data, plan.after, backup, advice)
+
+
+def disconnect(agent: str, home: Home, environ: Mapping[str, str], *, dry_run: bool) -> Change:
+    """Take one agent's connection out. Raises UsageError for a file that cannot be used, StorageError on writing."""
+    target = target_of(agent)
+    kept = record.recorded(home, agent)
+    if kept is None:
+        return _disconnect_unrecorded(agent, target, home, environ, dry_run=dry_run)
+    way = _way_in(kept, target, home)
+    found = look(kept.path)
+    done, after = _undone(kept, way, found)
+    if not dry_run:
+        _settle(found, after)
+        files.delete(backup_of(kept.path))
+        files.delete_empty(kept.folders)
+        record.forget(home, agent)
+    return Change(done, agent, kept.via, kept.path, found.data, after)
+
+
+def _plan(way: Way, kept: Record | None) -> _Plan:
+    found = look(way.file)
+    files.refuse_unwritable(found)
+    try:
+        if other := way.edit.others(found.text):
+            raise UsageError(
+                f"{way.file} is connected to another home of memoryd: {other}",
+                remedy="disconnect it there first: `memoryd disconnect AGENT --home DIR`",
+            )
+        base = _base(way, found, kept)
+        text, seam = way.edit.insert((base or b"").decode("utf-8"))
+    except Unusable as error:
+        raise files.refused(way.file, str(error)) from None
+    return _Plan(way, found, base, text.encode("utf-8"), seam)
+
+
+def _base(way: Way, found: Found, kept: Record | None) -> bytes | None:
+    """Return the file's content without us."""
+    if way.edit.mine(found.text) is None:
+        return found.data
+    if kept and digest(found.data) == kept.after:
+        return _original(kept)
+    seam = kept.seam if kept else Seam()
+    text = way.edit.remove(found.text, seam)
+    return None if kept and kept.before is None and way.edit.is_bare(text) else text.encode("utf-8")
+
+
+def _original(kept: Record) -> bytes | None:
+    """Return what the file held before us. Raises UsageError when its backup is not what it was."""
+    backup = look(backup_of(kept.path)).data
+    if kept.before is None or digest(backup) == kept.before:
+        return backup if kept.before else None
+    raise files.refused(
+        backup_of(kept.path), "it is gone, or no longer what it was", f"run `memoryd disconnect {kept.agent}` first"
+    )
+
+
+def _write(agent: str, plan: _Plan, home: Home, kept: Record | None) -> None:
+    """Write backup, record and file, in this order: each says enough about what a crash after it has left."""
+    path = plan.way.file
+    folders = files.make_folders(path.parent)
+    if plan.base is not None:
+        backup = backup_of(path)
+        files.replace(Found(backup, backup, look(backup).data, plan.found.mode & 0o700 | 0o600), plan.base)
+    folders = [*(kept.folders if kept else []), *folders]
+    record.keep(
+        home,
+        Record(agent, plan.way.via, path, digest(plan.base), str(digest(plan.after)), plan.seam, folders),
+    )
+    files.replace(plan.found, plan.after)
+
+
+def _way_in(kept: Record, target: Target, home: Home) -> Way:
+    """Return the way that was taken, wherever the agent's settings lie now."""
+    for folder in kept.path.parents[:2]:
+        if kept.via in target.VIAS:
+            way = target.way(kept.via, folder, home)
+            if way.file == kept.path:
+                return way
+    raise UsageError(
+        f"this version does not know how {kept.agent} was connected by {kept.via} in {kept.path}",
+        remedy=f"take it out by hand; the file as it was before is {backup_of(kept.path)}",
+    )
+
+
+def _undone(kept: Record, way: Way, found: Found) -> tuple[Done, bytes | None]:
+    """Say what the file becomes: what it was, if nobody has changed it since, else what it is without us."""
+    state = digest(found.data)
+    if found.data is None or state == kept.before:
+        return Done.GONE, found.data
+    files.refuse_unwritable(found)
+    if state == kept.after:
+        backup = look(backup_of(kept.path)).data
+        if digest(backup) == kept.before or kept.before is None:
+            return Done.RESTORED, None if kept.before is None else backup
+    try:
+        if way.edit.mine(found.text) is None:
+            return Done.GONE, found.data
+        text = way.edit.remove(found.text, kept.seam)
+    except Unusable as error:
+        raise files.refused(
+            kept.path, str(error), "correct it and try again, or take our entry out by hand; nothing was changed"
+        ) from None
+    return Done.TAKEN_OUT, None if kept.before is None and way.edit.is_bare(text) else text.encode("utf-8")
+
+
+def _settle(found: Found, after: bytes | None) -> None:
+    if after == found.data:
+        return
+    if after is None:
+        files.delete(found.real)
+    else:
+        files.replace(found, after)
+
+
+def _disconnect_unrecorded(
+    agent: str, target: Target, home: Home, environ: Mapping[str, str], *, dry_run: bool
+) -> Change:
+    """Without a record (a home that was made anew, a crash): take out what is ours wherever it may stand."""
+    folder = target.folder(environ)
+    for via in target.VIAS if folder.is_dir() else ():
+        way = target.way(via, folder, home)
+        found = look(way.file)
+        try:
+            if way.edit.mine(found.text) is None:
+                continue
+            after = way.edit.remove(found.text, Seam()).encode("utf-8")
+        except Unusable as error:
+            raise files.refused(way.file, str(error)) from None
+        files.refuse_unwritable(found)
+        if not dry_run:
+            _settle(found, after)
+        return Change(Done.TAKEN_OUT, agent, via, way.file, found.data, after)
+    return Change(Done.NOT_CONNECTED, agent)

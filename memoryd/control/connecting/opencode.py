@@ -1,0 +1,35 @@
+"""OpenCode: a file named in `instructions` of opencode.json or opencode.jsonc; no process runs."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from memoryd.control.connecting import target
+from memoryd.control.connecting.edits import JsonEntry
+from memoryd.control.connecting.jsonc import Dialect
+from memoryd.control.connecting.target import INSTRUCTIONS, Way
+from memoryd.workspace.layout import Home
+
+TITLE: Final = "OpenCode"
+VIAS: Final[tuple[str, ...]] = (INSTRUCTIONS,)
+DIALECT: Final = Dialect(comments=True, trailing_commas=True)
+
+
+def folder(environ: Mapping[str, str]) -> Path:
+    """Return opencode in XDG_CONFIG_HOME, else in ~/.config."""
+    return target.settings_folder(environ, "XDG_CONFIG_HOME", ".config/opencode", below="opencode")
+
+
+def way(via: str, folder: Path, home: Home) -> Way:
+    """Return the entry, in the file that OpenCode reads last of those that are there."""
+    commented, plain = folder / "opencode.jsonc", folder / "opencode.json"
+    path = str(target.summary_file(home))
+    shape = re.compile(r"/.*/recall/everywhere\.md", re.DOTALL)
+    edit = JsonEntry(("instructions",), path, path, shape, DIALECT)
+    return Way(via, commented if commented.exists() or commented.is_symlink() else plain, edit)
+
+
+def advice(via: str, folder: Path) -> list[str]:  # noqa: ARG001 (every way is the same)
+    """Say what a file cannot do that a hook could."""
+    return [target.EVERYWHERE_ONLY]
