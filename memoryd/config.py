@@ -5,12 +5,8 @@ is wrong or unknown becomes a ConfigError that says where it stands, which key i
 """
 
 import difflib
-import json
 import os
 import pwd
-import re
-import shlex
-import stat
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -30,13 +26,12 @@ from pydantic_settings import (
 )
 
 from memoryd.errors import ConfigError
+from memoryd.origins import PREFIX, Reading, decoded, nested, variable_of
 from memoryd.redact import Redactor
 from memoryd.sections import (
-    USER_HOME,
     Consolidate,
     Discover,
     Extract,
-    Folder,
     LedgerSettings,
     Limits,
     Log,
@@ -44,21 +39,16 @@ from memoryd.sections import (
     Privacy,
     Provider,
     ProviderKind,
-    ProviderName,
     Recall,
-    Seconds,
     Sources,
-    duration_text,
-    nearest,
-    read_duration,
 )
+from memoryd.values import USER_HOME, Folder, ProviderName, Seconds, duration_text, nearest, read_duration
 
-__all__ = ["AGENT_HOMES", "OFFLINE", "NamedProvider", "Settings", "key_stamp", "load", "resolve_api_key"]
+__all__ = ["AGENT_HOMES", "OFFLINE", "NamedProvider", "Settings", "load"]
 __all__ += ["agent_home", "default_home", "environ", "notify_socket", "user_home", "watchdog_seconds"]
 __all__ += ["Consolidate", "Discover", "Extract", "LedgerSettings", "Limits", "Log", "Prices", "Privacy", "Provider"]
 __all__ += ["ProviderKind", "Recall", "Seconds", "Sources", "duration_text", "read_duration"]
 
-PREFIX = "MEMORYD_"
 HOME_VARIABLE = "MEMORYD_HOME"
 OFFLINE = "offline"
 AGENT_HOMES = {  # agent: (variables that move its sessions, the first wins; folder below that; usual one below HOME)
@@ -69,7 +59,6 @@ AGENT_HOMES = {  # agent: (variables that move its sessions, the first wins; fol
     "qwen": (("QWEN_RUNTIME_DIR", "QWEN_HOME"), "", ".qwen"),
     "copilot": (("COPILOT_HOME",), "", ".copilot"),
 }
-_LARGEST_KEY_FILE = 16_384
 _ERRORS_SHOWN = 5
 _PLAIN = {"model_type": "must be a table", "dict_type": "must be a table", "tuple_type": "must be a list"}
 
@@ -172,28 +161,7 @@ class Settings(BaseSettings):
         return NamedProvider(name, provider, chosen.model or "", chosen.effort or None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What one `load` reads, and so where each value came from."""
-
-    environ: Mapping[str, str]  # MEMORYD_* alone, names in capitals, without empty ones and MEMORYD_HOME
-    table: Mapping[str, Any]
-    file: Path
-    overrides: Mapping[str, Any]
-
-    def origin(self, path: Sequence[str]) -> str:
-        """Name what set `path` or something below it; "default" when nothing did."""
-        if _holds(self.overrides, path):
-            return "command line"
-        for length in range(len(path), 0, -1):
-            variable = _variable(path[:length])
-            if variable in self.environ and _holds(_decoded(self.environ[variable]), path[length:]):
-                return variable
-        below = (name for name in self.environ if name.startswith(_variable(path) + "__"))
-        return next(below, str(self.file) if _holds(self.table, path) else "default")
-
-
-_READING: ContextVar[_Reading | None] = ContextVar("_READING", default=None)
+_READING: ContextVar[Reading | None] = ContextVar("_READING", default=None)
 
 
 class _Environment(EnvSettingsSource):
@@ -208,10 +176,8 @@ class _Environment(EnvSettingsSource):
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: str) -> object:  # noqa: ARG002 - pydantic's
         """Decode a list or table; what is neither is left to validation, whose complaint names the variable."""
-        decoded = _decoded(value)
-        return (
-            decoded if isinstance(decoded, dict | list) else [part.strip() for part in value.split(",") if part.strip()]
-        )
+        read = decoded(value)
+        return read if isinstance(read, dict | list) else [part.strip() for part in value.split(",") if part.strip()]
 
 
 def load(
@@ -231,7 +197,7 @@ def load(
     ours = {name.upper(): value for name, value in environ.items() if name.upper().startswith(PREFIX) and value}
     ours.pop(HOME_VARIABLE, None)
     _refuse_unknown_variables(ours)
-    reading = _Reading(ours, _read_toml(path, must_exist=file is not None), path, _nested(overrides or {}))
+    reading = Reading(ours, _read_toml(path, must_exist=file is not None), path, nested(overrides or {}))
     reset_home, reset_reading = USER_HOME.set(user_home(environ)), _READING.set(reading)
     try:
         return Settings(**{**reading.overrides, "home": place})
@@ -266,39 +232,6 @@ def _read_toml(path: Path, *, must_exist: bool) -> dict[str, Any]:
     return table
 
 
-def _nested(flat: Mapping[str, object]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for dotted, value in flat.items():
-        level = nested
-        *above, last = dotted.split(".")
-        for key in above:
-            level = level.setdefault(key, {})
-        if isinstance(value, Mapping):
-            level[last] = level.get(last, {}) | _nested(value)
-        elif value is not None:
-            level[last] = value
-    return nested
-
-
-def _variable(path: Sequence[str]) -> str:
-    return PREFIX + "__".join(path).upper()
-
-
-def _decoded(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _holds(value: object, path: Sequence[str]) -> bool:
-    for key in path:
-        if not isinstance(value, Mapping) or key not in value:
-            return False
-        value = value[key]
-    return True
-
-
 def _child(kind: object, key: str) -> object:
     """Return the type of `key` inside a section or a table of things that have names; None: there is no such key."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
@@ -325,14 +258,14 @@ def _refuse_unknown_variables(variables: Mapping[str, str]) -> None:
             kind = _child(kind, key)
         if kind is None:
             names = [path[1]] if path[0] == "providers" and len(path) > 1 else ["name"]
-            known = [HOME_VARIABLE, *(_variable(key) for key in _keys(names))]
+            known = [HOME_VARIABLE, *(variable_of(key) for key in _keys(names))]
             raise ConfigError(
                 f"unknown environment variable {variable}{nearest(variable, known)}",
                 remedy=f"unset or rename {variable}",
             )
 
 
-def _explained(error: ValidationError, reading: _Reading) -> ConfigError:
+def _explained(error: ValidationError, reading: Reading) -> ConfigError:
     problems = [_explain(details, reading) for details in error.errors(include_url=False, include_input=False)]
     more = f"; and {len(problems) - _ERRORS_SHOWN} more" if len(problems) > _ERRORS_SHOWN else ""
     return ConfigError(
@@ -340,7 +273,7 @@ def _explained(error: ValidationError, reading: _Reading) -> ConfigError:
     )
 
 
-def _explain(details: ErrorDetails, reading: _Reading) -> str:
+def _explain(details: ErrorDetails, reading: Reading) -> str:
     """Say in one clause what is wrong: `<file, variable or command line>: <dotted key> <complaint>`."""
     path = [str(part) for part in details["loc"] if not isinstance(part, int) and part != "[key]"]
     dotted = ".".join(path)
@@ -417,70 +350,3 @@ def watchdog_seconds(environ: Mapping[str, str], pid: int) -> float | None:
     if not environ.get("WATCHDOG_USEC", "").isdecimal() or environ.get("WATCHDOG_PID", str(pid)) != str(pid):
         return None
     return int(environ["WATCHDOG_USEC"]) / 1_000_000 or None
-
-
-def resolve_api_key(provider: Provider, environ: Mapping[str, str]) -> str | None:
-    """Return the provider's key, None when it needs none. Raises ConfigError; the key stands in no message."""
-    if provider.api_key_file is not None:
-        return _checked_key(_read_key_file(provider.api_key_file), f"the key file {provider.api_key_file}")
-    if provider.api_key_env is None:
-        return None
-    if credential := _credential(provider.api_key_env, environ):
-        return _checked_key(_read_credential(credential), f"the credential {provider.api_key_env} of the service")
-    if not environ.get(provider.api_key_env):
-        raise ConfigError(
-            f"the environment variable {provider.api_key_env}, which should hold the provider's key, is not set",
-            remedy=f"set {provider.api_key_env}, or write the key into a file and name it in api_key_file",
-        )
-    return _checked_key(environ[provider.api_key_env], f"the environment variable {provider.api_key_env}")
-
-
-def key_stamp(provider: Provider) -> str:
-    """Return what changes when the provider's key file does: its time, size and place; empty without one."""
-    if provider.api_key_file is None:
-        return ""
-    try:
-        status = provider.api_key_file.stat()
-    except OSError:
-        return "missing"
-    return f"{status.st_mtime_ns} {status.st_size} {status.st_ino} {status.st_mode & 0o777:o}"
-
-
-def _credential(name: str, environ: Mapping[str, str]) -> Path | None:
-    """Return systemd's credential of that name (LoadCredential=NAME:PATH), None when the service has none."""
-    folder = environ.get("CREDENTIALS_DIRECTORY")
-    path = Path(folder, name) if folder else None
-    return path if path is not None and path.is_file() else None
-
-
-def _read_key_file(path: Path) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        raise ConfigError(f"cannot read the key file {path}: {error.strerror}", remedy="correct api_key_file") from None
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise ConfigError(f"the key file {path} is not a regular file", remedy="correct api_key_file")
-        if status.st_mode & 0o077:
-            raise ConfigError(
-                f"the key file {path} can be read by others", remedy=f"chmod 600 {shlex.quote(str(path))}"
-            )
-        return file.read(_LARGEST_KEY_FILE).decode("latin-1")
-
-
-def _read_credential(path: Path) -> str:
-    """Read what the service manager laid there for this service alone; its modes are the manager's business."""
-    try:
-        return path.read_bytes()[:_LARGEST_KEY_FILE].decode("latin-1")
-    except OSError as error:
-        raise ConfigError(f"cannot read the credential {path}: {error.strerror}", remedy="look at the unit") from None
-
-
-def _checked_key(text: str, place: str) -> str:
-    key = text.strip()
-    if not re.fullmatch(r"[!-~]+", key):
-        raise ConfigError(
-            f"{place} does not hold one key: it is empty, or has spaces or odd characters", remedy="correct it"
-        )
-    return key

@@ -1,6 +1,5 @@
 """Settings: where they come from, what is refused, and that no secret is ever repeated."""
 
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ from memoryd.config import (
 )
 from memoryd.control.example_config import PRESETS, example_toml
 from memoryd.errors import ConfigError
-from memoryd.sections import AGENTS
+from memoryd.values import AGENTS
 
 SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
 REPOSITORY = Path(__file__).parents[1]
@@ -440,57 +439,6 @@ def test_a_kind_brings_its_own_address_and_key_but_never_its_key_to_another_addr
     assert (elsewhere.base_url, elsewhere.api_key_env) == ("http://localhost:1/v1", None)
 
 
-def a_keyed_provider(file: Path) -> Provider:
-    return Provider(kind=ProviderKind.OPENAI, api_key_file=file)
-
-
-def test_a_key_is_read_from_a_private_file_and_stripped(tmp_path: Path) -> None:
-    file = tmp_path / "key"
-    file.write_text(f"  {SECRET}\n")
-    file.chmod(0o600)
-    assert config.resolve_api_key(a_keyed_provider(file), {"OPENAI_API_KEY": "other"}) == SECRET
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
-def test_a_key_file_that_others_can_read_is_refused_with_the_remedy(tmp_path: Path, mode: int) -> None:
-    file = tmp_path / "the key"
-    file.write_text(SECRET)
-    file.chmod(mode)
-    with pytest.raises(ConfigError, match=r"chmod 600 '.*/the key'") as caught:
-        config.resolve_api_key(a_keyed_provider(file), {})
-    assert SECRET not in str(caught.value)
-
-
-def test_a_key_file_must_be_a_regular_file_that_exists(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(ConfigError, match="is not a regular file"):
-        config.resolve_api_key(a_keyed_provider(tmp_path / "pipe"), {})
-    with pytest.raises(ConfigError, match=r"cannot read the key file .*missing: No such file"):
-        config.resolve_api_key(a_keyed_provider(tmp_path / "missing"), {})
-
-
-@pytest.mark.parametrize("content", ["", "  \n", f"{SECRET}\n{SECRET}", "schlüssel", "a\x00b"])
-def test_a_key_that_is_no_single_word_is_refused_without_repeating_it(tmp_path: Path, content: str) -> None:
-    file = tmp_path / "key"
-    file.write_text(content)
-    file.chmod(0o600)
-    with pytest.raises(ConfigError, match="does not hold one key") as caught:
-        config.resolve_api_key(a_keyed_provider(file), {})
-    assert SECRET not in str(caught.value)
-
-
-def test_a_key_is_read_from_its_variable_which_is_named_when_it_is_missing() -> None:
-    provider = Provider(kind=ProviderKind.OPENAI)
-    assert config.resolve_api_key(provider, {"OPENAI_API_KEY": f"{SECRET} "}) == SECRET
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY, which should hold the provider's key, is not set"):
-        config.resolve_api_key(provider, {"OPENAI_API_KEY": ""})
-
-
-def test_a_provider_that_names_no_key_needs_none() -> None:
-    local = Provider(kind=ProviderKind.OPENAI_CHAT, base_url="http://localhost:1/v1")
-    assert config.resolve_api_key(local, {}) is None
-
-
 def test_the_home_is_the_variables_else_below_the_users_home(tmp_path: Path) -> None:
     assert config.default_home({"HOME": "/home/ada"}) == Path("/home/ada/.memoryd")
     assert config.default_home({"HOME": "/home/ada", "MEMORYD_HOME": "~/m"}) == Path("/home/ada/m")
@@ -568,29 +516,3 @@ def test_the_examples_values_are_the_defaults(tmp_path: Path) -> None:
     without_presets = re.sub(r"(?ms)^#\[providers.*?(?=^# Stage 1)", "", example_toml())
     uncommented = re.sub(r"(?m)^#(?!provider |model |max_input_tokens )(?=\S)", "", without_presets)
     assert read(tmp_path, uncommented).public() == config.load(tmp_path / "memory home", environ={}, file=None).public()
-
-
-def test_a_credential_of_the_service_is_taken_before_the_variable_of_its_name(tmp_path: Path) -> None:
-    provider = Provider(kind=ProviderKind.OPENAI, api_key_env="OPENAI_API_KEY")
-    environ = {"OPENAI_API_KEY": "sk-of-the-variable", "CREDENTIALS_DIRECTORY": str(tmp_path)}
-    assert config.resolve_api_key(provider, environ) == "sk-of-the-variable"
-    credential = tmp_path / "OPENAI_API_KEY"
-    credential.write_text("sk-of-the-service\n")
-    credential.chmod(0o440)  # as the service manager leaves it, with an access list beside
-    assert config.resolve_api_key(provider, environ) == "sk-of-the-service"
-    credential.write_text("")
-    with pytest.raises(ConfigError, match="the credential OPENAI_API_KEY of the service does not hold one key"):
-        config.resolve_api_key(provider, environ)
-
-
-def test_the_stamp_of_a_key_changes_with_its_file_and_shows_nothing_of_it(tmp_path: Path) -> None:
-    file = tmp_path / "key"
-    provider = Provider(kind=ProviderKind.OPENAI, api_key_file=file)
-    stamps = [config.key_stamp(Provider(kind=ProviderKind.OPENAI)), config.key_stamp(provider)]
-    for text, mode in (("sk-one-0123456789", 0o600), ("sk-two-01234567890", 0o600), ("sk-two-01234567890", 0o644)):
-        file.write_text(text)
-        file.chmod(mode)
-        stamps.append(config.key_stamp(provider))
-    assert len(set(stamps)) == 5
-    assert config.key_stamp(provider) == stamps[-1]
-    assert not any("sk-" in stamp for stamp in stamps)

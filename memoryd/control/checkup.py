@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from memoryd.clock import Clock
-from memoryd.config import NamedProvider, ProviderKind, Settings, resolve_api_key
+from memoryd.config import NamedProvider, ProviderKind, Settings
 from memoryd.control import overview
+from memoryd.credentials import resolve_api_key
 from memoryd.daemon.probing import Probe
 from memoryd.errors import ConfigError
 from memoryd.llm.question import Usage

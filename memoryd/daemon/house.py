@@ -19,9 +19,8 @@ from memoryd.config import (
     ProviderKind,
     Settings,
     agent_home,
-    key_stamp,
-    resolve_api_key,
 )
+from memoryd.credentials import key_stamp, resolve_api_key
 from memoryd.daemon import lock
 from memoryd.daemon.identity import Identity
 from memoryd.daemon.programs import programs_in

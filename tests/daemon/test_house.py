@@ -12,8 +12,8 @@ from memoryd.ledger.jobs import Lease
 from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.outcomes import Failed, Outcome
-from memoryd.sections import AGENTS
 from memoryd.sources.readers import READERS
+from memoryd.values import AGENTS
 from tests.ledger.factories import THREAD, enqueue
 from tests.support.clock import FakeClock
 from tests.support.house import PATH_ONLY, a_house, settings_in

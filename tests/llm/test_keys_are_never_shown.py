@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.config import resolve_api_key
+from memoryd.credentials import resolve_api_key
 from memoryd.errors import MemorydError
 from memoryd.llm.client import Wiring
 from memoryd.llm.gate import GateMemory
