@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from memoryd.daemon.endings import Done, Ending
 from memoryd.daemon.house import is_ours, worker_name
 from memoryd.daemon.upkeep import look_after
-from memoryd.daemon.worker import Done, Ending, Worker
+from memoryd.daemon.worker import Worker
 from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline.consolidate import publish_decided

@@ -6,19 +6,18 @@ long, and what becomes of the ledger row when it ends.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection
 from typing import Concatenate, ParamSpec, assert_never
 
 from memoryd import logs
-from memoryd.daemon.wakeup import Wakeup, within
+from memoryd.daemon.endings import Done, Ending, ending_of, log_run
+from memoryd.daemon.heartbeat import renew
 from memoryd.errors import DiskFull, JobCapReached, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
-from memoryd.ledger import attempts, jobs
-from memoryd.ledger.jobs import Beat, ConsolidateTiming, Lease
+from memoryd.ledger import jobs
+from memoryd.ledger.jobs import ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
-from memoryd.ledger.proposals import NewProposal
 from memoryd.ledger.states import JobKind
 from memoryd.llm.shield import to_its_end
 from memoryd.pipeline.context import Context
@@ -35,48 +34,10 @@ from memoryd.pipeline.outcomes import (
 
 log = logs.get()
 
-# A heartbeat every third of the lease: two may be lost before it runs out.
-BEATS_PER_LEASE = 3
-# A holder that could not renew stops this share of the lease before its end.
-STOP_MARGIN = 0.1
 RESULT_PAUSE_SECONDS = 10.0
-# What goes on is worth a warning an hour, however many jobs it holds up.
-WARNING_SECONDS = 3_600.0
 
 Stage = Callable[[Context, Lease], Awaitable[Outcome]]
 P = ParamSpec("P")
-
-
-class Ending(StrEnum):
-    """How a job ended, as the canonical log line and the progress report name it."""
-
-    REMEMBERED = "remembered"
-    NOTHING = "nothing_to_remember"
-    PUBLISHED = "published"
-    PROPOSED = "proposed"
-    UNCHANGED = "unchanged"
-    DEFERRED = "deferred"
-    FAILED = "failed"
-    LEASE_LOST = "lease_lost"
-    CANCELLED = "cancelled"
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """One finished run of one job. `retry_at` is epoch seconds, None when it will not run again by itself."""
-
-    kind: JobKind
-    job_key: str
-    ending: Ending
-    reason: str = ""
-    message: str = ""
-    retry_at: float | None = None
-
-
-def _ending_of(outcome: Consolidated) -> Ending:
-    if outcome.publication is None:
-        return Ending.UNCHANGED
-    return Ending.PROPOSED if isinstance(outcome.publication, NewProposal) else Ending.PUBLISHED
 
 
 class Worker:
@@ -125,7 +86,7 @@ class Worker:
             finally:
                 self._context.held.discard(lease)
             try:
-                await self._log(done, duration_ms=int(1000 * (self._context.clock.monotonic() - started)))
+                await log_run(self._context, done, duration_ms=int(1000 * (self._context.clock.monotonic() - started)))
             except BaseException:
                 await self.let_go()
                 raise
@@ -200,7 +161,7 @@ class Worker:
     async def _run_under_heartbeat(self, lease: Lease) -> Outcome:
         """Run the stage while a second task renews the lease; if renewing ends, the stage is cancelled."""
         work = asyncio.create_task(self._run_stage(lease), name=f"{lease.kind}:{lease.job_key}")
-        pulse = asyncio.create_task(self._renew(lease), name=f"heartbeat:{lease.job_key}")
+        pulse = asyncio.create_task(renew(self._context, lease), name=f"heartbeat:{lease.job_key}")
         try:
             await asyncio.wait({work, pulse}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
@@ -246,54 +207,6 @@ class Worker:
                 f"the run was stopped: it took longer than extract.max_duration = {longest:g} seconds",
                 remedy="raise extract.max_duration if the model is slow",
             ) from None
-
-    async def _renew(self, lease: Lease) -> Outcome:
-        """Renew the lease until it is lost, its cancellation is asked for, or it could not be renewed in time.
-
-        In time means: before a tenth of the lease is left on the monotonic clock, counted from when the last renewal
-        that went through was sent. A process that was frozen past that stops, whoever may have the job by now.
-        """
-        asked = Wakeup()
-        self._context.nudges.add(asked.set)
-        try:
-            return await self._renew_until_told(lease, asked)
-        finally:
-            self._context.nudges.discard(asked.set)
-
-    async def _renew_until_told(self, lease: Lease, asked: Wakeup) -> Outcome:
-        clock, margin = self._context.clock, STOP_MARGIN * lease.lease_seconds
-        good_until = clock.monotonic() + lease.lease_seconds
-        current = lease
-        while True:
-            await asked.wait(clock, lease.lease_seconds / BEATS_PER_LEASE)
-            self._context.still_ours()
-            sent = clock.monotonic()
-            beat = await self._beat(current, seconds_left=good_until - margin - sent)
-            if beat is None:
-                continue
-            if beat.cancel_requested:
-                return Deferred(clock.now(), "cancelled", "cancelled on request")
-            current, good_until = beat.lease, sent + lease.lease_seconds
-
-    async def _beat(self, lease: Lease, *, seconds_left: float) -> Beat | None:
-        """Renew once; None: the ledger could not just now, and there is time for another try. Raises LeaseLost."""
-        clock = self._context.clock
-        if seconds_left > 0:
-            renewing = self._context.ledger.write(
-                jobs.heartbeat, lease, now=clock.now(), lease_seconds=lease.lease_seconds
-            )
-            try:
-                return await within(clock, seconds_left, renewing)
-            except (LeaseLost, LedgerCorrupt):
-                raise
-            except MemorydError:
-                return None
-            except TimeoutError:
-                pass
-        raise LeaseLost(
-            f"the lease of {lease.job_key} could not be renewed in time",
-            remedy="the job is tried again by whoever claims it",
-        )
 
     async def _acknowledge_patiently(self, lease: Lease, outcome: Outcome) -> Done:
         """Acknowledge; while the disk or another program refuses the write, keep the result and try again.
@@ -354,7 +267,7 @@ class Worker:
                     stood=outcome.stood,
                     min_interval=settings.consolidate.min_interval,
                 )
-                return Done(lease.kind, lease.job_key, _ending_of(outcome))
+                return Done(lease.kind, lease.job_key, ending_of(outcome))
             case Deferred():
                 return await self._defer(lease, outcome, now)
             case Failed():
@@ -391,39 +304,6 @@ class Worker:
             error_class=outcome.error_class,
         )
         return Done(lease.kind, lease.job_key, Ending.FAILED, outcome.error_class, outcome.message, row.ready_at)
-
-    async def _log(self, done: Done, *, duration_ms: int) -> None:
-        """Write the one canonical line of a run: how it ended, how long it took, what it cost."""
-        fields: dict[str, object] = {"outcome": done.ending.value, "duration_ms": duration_ms}
-        for run in await self._context.ledger.read(attempts.of_job, done.kind, done.job_key, limit=1):
-            fields |= {
-                "requests": run.requests,
-                "tokens_in": run.tokens_in,
-                "tokens_out": run.tokens_out,
-                "tokens_cached": run.tokens_cached,
-                "cost": run.cost,
-            }
-        match done.ending:
-            case Ending.DEFERRED if self._was_told(done.reason):
-                log.info("job.postponed", **fields, reason=done.reason, retry_at=done.retry_at)
-            case Ending.DEFERRED:
-                log.warning("job.deferred", **fields, reason=done.reason, retry_at=done.retry_at, error=done.message)
-            case Ending.FAILED:
-                log.error("job.failed", **fields, error_class=done.reason, retry_at=done.retry_at, error=done.message)
-            case Ending.LEASE_LOST:
-                log.warning("job.lease_lost", **fields, error=done.message)
-            case _:
-                self._context.told.clear()
-                log.info("job.completed", **fields, reason=done.reason)
-
-    def _was_told(self, reason: str) -> bool:
-        """Tell whether a warning has named this reason lately, and note that one does now."""
-        now = self._context.clock.monotonic()
-        told_at = self._context.told.get(reason)
-        if told_at is not None and now - told_at < WARNING_SECONDS:
-            return True
-        self._context.told[reason] = now
-        return False
 
     async def _release(self, lease: Lease) -> None:
         """Give the job back on shutdown: claimable at once, the attempt unspent. Shielded: it must be recorded."""

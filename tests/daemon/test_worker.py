@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.worker import Done, Ending, Stage, Worker
+from memoryd.daemon.endings import Done, Ending
+from memoryd.daemon.worker import Stage, Worker
 from memoryd.errors import DiskFull, LeaseLost, MalformedReply, MemorydError, RateLimited
 from memoryd.ledger import attempts, jobs, outputs, publications
 from memoryd.ledger.attempts import AttemptRow

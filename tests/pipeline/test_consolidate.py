@@ -8,7 +8,8 @@ from sqlite3 import Connection
 
 import pytest
 
-from memoryd.daemon.worker import Done, Ending, Worker
+from memoryd.daemon.endings import Done, Ending
+from memoryd.daemon.worker import Worker
 from memoryd.errors import ContextOverflow, RateLimited
 from memoryd.ledger import claims, jobs, outputs, publications, sessions
 from memoryd.ledger.outputs import NewOutput

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoryd.daemon.worker import Done, Ending
+from memoryd.daemon.endings import Done, Ending
 from memoryd.ledger import claims, jobs, sessions
 from memoryd.ledger.claims import Closing
 from memoryd.ledger.sayings import replace_sayings

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlite3 import Connection
 
 from memoryd.agent.loop import MAX_REPLY_BYTES
-from memoryd.daemon.worker import Ending
+from memoryd.daemon.endings import Ending
 from memoryd.ledger import claims, jobs, outputs, sessions
 from memoryd.llm.question import Answer, Question, ToolTurn
 from memoryd.workspace.diff import MAX_DIFF_BYTES

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from memoryd.daemon.worker import Ending
+from memoryd.daemon.endings import Ending
 from memoryd.ledger import sessions
 from memoryd.ledger.sessions import UserMode
 from memoryd.llm.question import Question, ToolTurn

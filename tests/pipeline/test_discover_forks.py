@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.worker import Ending, Worker
+from memoryd.daemon.endings import Ending
+from memoryd.daemon.worker import Worker
 from memoryd.ledger import sessions
 from memoryd.ledger.sessions import UserMode
 from memoryd.ledger.states import JobKind

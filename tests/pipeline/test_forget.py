@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from memoryd.clock import SystemClock
-from memoryd.daemon.worker import Done, Ending, Worker
+from memoryd.daemon.endings import Done, Ending
+from memoryd.daemon.worker import Worker
 from memoryd.errors import AuthRefused, UsageError
 from memoryd.ledger import claims, forgetting, jobs, outputs, sessions
 from memoryd.ledger.sessions import UserMode

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.worker import Ending
+from memoryd.daemon.endings import Ending
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.workspace.layout import Home
 from tests.pipeline.test_consolidate import FIRST, SECOND, enqueue, memory, remember, run

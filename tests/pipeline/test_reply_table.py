@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from memoryd.daemon.worker import Done, Ending, Worker
+from memoryd.daemon.endings import Done, Ending
+from memoryd.daemon.worker import Worker
 from memoryd.errors import ModelError, ModelUnavailable
 from memoryd.ledger import facts, jobs, outputs, states
 from memoryd.ledger.overview import JobRow

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.worker import Ending
+from memoryd.daemon.endings import Ending
 from memoryd.errors import UsageError
 from memoryd.ledger import claims, holds, jobs, proposals, sessions
 from memoryd.ledger.proposals import ProposalState

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.worker import Ending, Worker
+from memoryd.daemon.endings import Ending
+from memoryd.daemon.worker import Worker
 from memoryd.ledger import sayings
 from memoryd.ledger.sayings import NOTHING_KNOWN
 from memoryd.ledger.states import JobKind

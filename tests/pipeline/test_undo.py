@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.daemon.worker import Ending
+from memoryd.daemon.endings import Ending
 from memoryd.errors import UsageError
 from memoryd.ledger import claims, holds, outputs, publications, sessions
 from memoryd.ledger.claims import Closing
