@@ -16,6 +16,7 @@ from memoryd.control.console import plural
 from memoryd.control.knowledge import judge
 from memoryd.errors import SourceError
 from memoryd.ledger import facts, meta, sessions
+from memoryd.ledger.active_days import unused_before
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.scratch import scratch
 from memoryd.ledger.sessions import SessionRow
@@ -54,7 +55,7 @@ def history(
     when = window(
         now=now,
         discover=settings.discover,
-        max_unused=settings.consolidate.max_unused,
+        useful_from=unused_before(conn, now=now, max_unused=settings.consolidate.max_unused),
         first_start_at=first_start_at,
         backfill=backfill,
     )

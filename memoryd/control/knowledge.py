@@ -10,6 +10,7 @@ from memoryd.config import Settings
 from memoryd.control.finding import Candidate, neighbours
 from memoryd.errors import SourceError
 from memoryd.ledger import attempts, holds, jobs, meta, outputs, sessions
+from memoryd.ledger.active_days import unused_before
 from memoryd.ledger.attempts import AttemptRow
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import JobRow
@@ -51,6 +52,8 @@ class Known:
     held_because: str | None = None
     first_start_at: int | None = None
     agreed: str | None = None
+    useful_from: float | None = None
+    """What was recorded before it is too old to be kept; None where no ledger counts the days yet."""
 
 
 async def from_ledger(settings: Settings, wanted: str, path: str) -> Known:
@@ -59,12 +62,16 @@ async def from_ledger(settings: Settings, wanted: str, path: str) -> Known:
     if not file.exists():
         return Known()
     async with await Ledger.open(file, clock=SystemClock(), read_only=True) as ledger:
-        return await ledger.read(_known, wanted, path)
+        return await ledger.read(_known, wanted, path, settings.consolidate.max_unused)
 
 
-def _known(conn: Connection, wanted: str, path: str) -> Known:
+def _known(conn: Connection, wanted: str, path: str, max_unused: float) -> Known:
     first_start = meta.get(conn, meta.FIRST_START)
-    known = Known(first_start_at=None if first_start is None else int(first_start), agreed=meta.get(conn, CONSENT_KEY))
+    known = Known(
+        first_start_at=None if first_start is None else int(first_start),
+        agreed=meta.get(conn, CONSENT_KEY),
+        useful_from=unused_before(conn, now=SystemClock().now(), max_unused=max_unused),
+    )
     row = sessions.by_path(conn, path) or sessions.get(conn, wanted)
     if row is None:
         return known

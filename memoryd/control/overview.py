@@ -17,6 +17,7 @@ from memoryd.daemon import lock
 from memoryd.daemon.house import DAEMON, configured_agents
 from memoryd.errors import LedgerBusy, LedgerCorrupt
 from memoryd.ledger import jobs, meta, publications, spend
+from memoryd.ledger.active_days import unused_before
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import JobRow
 from memoryd.ledger.states import JobKind, Status
@@ -100,7 +101,7 @@ async def _from_ledger(ledger: Ledger, settings: Settings, now: float, report: d
     report["excluded"] = dict(await _excluded(ledger, settings, now))
     dead = await ledger.read(jobs.list_jobs, status=Status.ERROR)
     findings = [*_dead(dead), *_waits(waiting), *await health.of_limits(ledger, settings, now)]
-    findings += await health.of_review(ledger)
+    findings += [*await health.of_review(ledger), *await health.of_folder(ledger, Home(settings.home))]
     if await ledger.read(publications.pending) is not None:
         findings.append(
             Finding(
@@ -121,7 +122,7 @@ async def _excluded(ledger: Ledger, settings: Settings, now: float) -> Counter[s
     when = window(
         now=now,
         discover=settings.discover,
-        max_unused=settings.consolidate.max_unused,
+        useful_from=await ledger.read(unused_before, now=now, max_unused=settings.consolidate.max_unused),
         first_start_at=int(first_start or now),
         backfill=effective_backfill(settings, offline=offline, agreed=agreed),
     )

@@ -35,6 +35,7 @@ def shipped() -> tuple[Migration, ...]:
         Migration(5, queries.read("migrations/0005_claims.sql")),
         Migration(6, queries.read("migrations/0006_held.sql")),
         Migration(7, queries.read("migrations/0007_claim_texts.sql")),
+        Migration(8, queries.read("migrations/0008_active_days.sql")),
     )
 
 

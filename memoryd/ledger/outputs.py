@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memoryd.ledger import queries
+from memoryd.ledger.active_days import unused_before
 from memoryd.ledger.rows import change, fetch_all, fetch_one
 from memoryd.ledger.sayings import NOTHING_KNOWN, Said, replace_sayings
 
@@ -112,10 +113,10 @@ def select_for_consolidation(
 ) -> list[SelectedOutput]:
     """Return the outputs that the memory is to be made of, in thread-id order.
 
-    Not empty, of sessions that may be remembered, used (or, if never used, recorded) within `max_unused` seconds; the
-    most used, then the latest, at most `max_raw_memories`.
+    Not empty, of sessions that may be remembered, used (or, if never used, recorded) within `max_unused` seconds of
+    active days; the most used, then the latest, at most `max_raw_memories`.
     """
-    parameters = {"unused_before": now - max_unused, "limit": max_raw_memories}
+    parameters = {"unused_before": unused_before(conn, now=now, max_unused=max_unused), "limit": max_raw_memories}
     return fetch_all(conn, _SQL["select_for_consolidation"], parameters, _make)
 
 
@@ -143,15 +144,67 @@ def mark_consumed(conn: sqlite3.Connection, consumed: Sequence[Snapshot]) -> int
 
 
 def prune(conn: sqlite3.Connection, *, now: float, max_unused: float, limit: int = 200) -> int:
-    """Delete unselected outputs that nobody used for `max_unused` seconds, stalest first; watermarks stay."""
-    return change(conn, _SQL["prune_outputs"], {"unused_before": now - max_unused, "limit": limit})
+    """Delete unselected outputs that nobody used for `max_unused` seconds of active days, stalest first.
+
+    Watermarks stay.
+    """
+    before = unused_before(conn, now=now, max_unused=max_unused)
+    return change(conn, _SQL["prune_outputs"], {"unused_before": before, "limit": limit})
 
 
 def cite(conn: sqlite3.Connection, thread_ids: Iterable[str], message_key: str, now: float) -> int:
-    """Count a citing message once for each known thread that it names; the answer is how many counts are new."""
+    """Count a citing message once for each known thread that it names; the answer is how many counts are new.
+
+    Use moves what is selected, and says nothing of how fresh or how true something is. Unknown ids are only counted.
+    """
     counted = 0
-    for thread_id in dict.fromkeys(thread_ids):
+    for place, thread_id in enumerate(dict.fromkeys(thread_ids)):
         parameters = {"thread_id": thread_id, "message_key": message_key, "now": int(now)}
         if change(conn, _SQL["insert_usage_event"], parameters):
             counted += change(conn, _SQL["count_usage"], parameters)
+        else:
+            change(conn, _SQL["insert_unknown_citation"], {**parameters, "place": place})
     return counted
+
+
+def unknown_citations(conn: sqlite3.Connection) -> int:
+    """Return how many ids were cited that are of no session that taught anything."""
+    (count,) = conn.execute(_SQL["count_unknown_citations"]).fetchone()
+    return int(count)
+
+
+def usage_by_stem(conn: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """Return how often, and when last, the sessions of the memory were used, by the stems of their summary files."""
+    return {stem: (count, last) for stem, count, last in conn.execute(_SQL["list_usage"], {}).fetchall()}
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one session taught, as a person is told of it; `excluded` and `held_because` say why it stays out."""
+
+    thread_id: str
+    agent: str | None
+    cwd: str | None
+    slug: str | None
+    summary: str
+    source_updated_at: int
+    usage_count: int
+    last_usage: int | None
+    is_selected: bool
+    is_wanted: bool
+    excluded: str | None
+    held_because: str | None
+
+    @property
+    def needed_at(self) -> int:
+        """When it was used last, or, never used, recorded."""
+        return self.source_updated_at if self.last_usage is None else self.last_usage
+
+
+def list_memories(conn: sqlite3.Connection) -> list[Memory]:
+    """Return what was learned, the most used first, then the latest."""
+    return fetch_all(conn, _SQL["list_memories"], {}, _memory)
+
+
+def _memory(*, is_selected: int, is_wanted: int, **columns: object) -> Memory:
+    return Memory(is_selected=bool(is_selected), is_wanted=bool(is_wanted), **columns)  # type: ignore[arg-type]  # columns of the view

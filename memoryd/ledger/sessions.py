@@ -279,6 +279,11 @@ def set_user_mode(conn: sqlite3.Connection, thread_id: str, mode: UserMode | Non
     return _change_mode(conn, "set_user_mode", thread_id, {"mode": mode})
 
 
+def without_recall(conn: sqlite3.Connection) -> list[str]:
+    """Return the sessions of which the person said that they be given nothing."""
+    return [str(thread_id) for (thread_id,) in conn.execute(_SQL["list_without_recall"], {}).fetchall()]
+
+
 def mark_polluted(conn: sqlite3.Connection, thread_id: str, now: float) -> bool:
     """Record that a session took in external content; True when the memory changes by it (enqueue consolidation)."""
     return _change_mode(conn, "mark_polluted", thread_id, {"now": int(now)})

@@ -139,19 +139,19 @@ def window(
     *,
     now: float,
     discover: Discover,
-    max_unused: float,
+    useful_from: float,
     first_start_at: int,
     backfill: str,
     ignore_idle: bool = False,
 ) -> Window:
     """Work out from the settings when a session may be extracted; `ignore_idle` is `sync --now`.
 
-    `max_unused` is how long an unused memory is kept (consolidate.max_unused, seconds).
+    `useful_from`: what was recorded before it would be too old to be kept (memoryd.ledger.active_days).
     """
     return Window(
         idle_before=now if ignore_idle else now - discover.min_idle,
         not_before=now - discover.max_age,
-        useful_from=now - max_unused,
+        useful_from=useful_from,
         first_start_at=first_start_at,
         backfill=backfill,
     )

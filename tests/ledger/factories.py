@@ -138,3 +138,9 @@ def the_job(conn: sqlite3.Connection, kind: JobKind = JobKind.STAGE1) -> jobs.Jo
     job = jobs.find(conn, kind, THREAD if kind is JobKind.STAGE1 else GLOBAL_KEY)
     assert job is not None
     return job
+
+
+def recorded_every_day(conn: sqlite3.Connection, *, until: float = NOW, days: int = 400) -> None:
+    """Let sessions have been recorded on each of the days before an instant."""
+    last = int(until // 86_400)
+    conn.executemany("INSERT OR IGNORE INTO active_days VALUES (?)", ((last - back,) for back in range(days)))

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from memoryd.ledger import queries
+from tests.ledger.factories import NOW, recorded_every_day
 from tests.ledger.faults import NO_FAULT, FaultyConnection
 
 _TABLES = (
@@ -31,6 +32,7 @@ class Site:
         self.reader = self._connect()
         self.reader.execute("PRAGMA journal_mode = WAL")
         self.reader.executescript(queries.read("schema.sql"))
+        recorded_every_day(self.reader, until=2 * NOW, days=2 * int(NOW // 86_400))
 
     def clear(self) -> None:
         """Begin anew: as quick as a new file would be slow."""

@@ -5,7 +5,7 @@ import sqlite3
 from memoryd.ledger import outputs, sessions
 from memoryd.ledger.outputs import PreviousSnapshot, Snapshot
 from memoryd.ledger.sessions import UserMode
-from tests.ledger.factories import NOW, OTHER, THREAD, a_session, an_output
+from tests.ledger.factories import NOW, OTHER, THREAD, a_session, an_output, recorded_every_day
 
 DAY = 86_400
 MONTH = 30 * DAY
@@ -106,6 +106,7 @@ def test_equal_ranks_are_decided_by_source_time_then_thread_id(conn: sqlite3.Con
 
 
 def test_what_was_not_used_for_long_is_left_out_exactly_after_the_limit(conn: sqlite3.Connection) -> None:
+    recorded_every_day(conn)
     _store(conn, "never-used-at-limit", age=MONTH)
     _store(conn, "never-used", age=MONTH + 1)
     _store(conn, "used-at-limit", age=2 * MONTH, uses=1, used=MONTH)
@@ -163,6 +164,7 @@ def test_a_clock_set_back_does_not_make_the_last_use_older(conn: sqlite3.Connect
 
 
 def test_pruning_takes_the_stalest_unselected_first_and_a_bounded_number(conn: sqlite3.Connection) -> None:
+    recorded_every_day(conn)
     for thread, age in (("a", 40), ("b", 60), ("c", 50), ("fresh", 1), ("selected", 70)):
         _store(conn, thread, age=age * DAY)
     _store(conn, "used", age=90 * DAY, uses=1)

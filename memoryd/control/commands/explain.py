@@ -136,7 +136,7 @@ def _window(settings: Settings, known: Known, now: float) -> Window:
     return window(
         now=now,
         discover=settings.discover,
-        max_unused=settings.consolidate.max_unused,
+        useful_from=now - settings.consolidate.max_unused if known.useful_from is None else known.useful_from,
         first_start_at=int(now) if known.first_start_at is None else known.first_start_at,
         backfill=effective_backfill(settings, offline=offline, agreed=known.agreed),
     )

@@ -80,6 +80,33 @@ INSERT INTO usage_events (thread_id, message_key, seen_at)
 SELECT thread_id, :message_key, :now FROM stage1_outputs WHERE thread_id = :thread_id
 ON CONFLICT DO NOTHING;
 
+-- name: insert_unknown_citation
+-- An id of no session that taught anything is counted, once for each message and place in it, and not kept.
+INSERT INTO usage_events (thread_id, message_key, seen_at)
+SELECT '', :message_key || '#' || :place, :now
+WHERE NOT EXISTS (SELECT 1 FROM stage1_outputs WHERE thread_id = :thread_id)
+ON CONFLICT DO NOTHING;
+
+-- name: count_unknown_citations
+-- Ids that were cited and are those of no session that taught anything.
+SELECT count(*) FROM usage_events WHERE thread_id = '';
+
+-- name: list_usage
+-- How often the sessions that the memory is made of were used, by the stems of their files.
+SELECT s.stem, coalesce(o.usage_count, 0), coalesce(o.last_usage, 0)
+FROM stage1_outputs AS o JOIN sessions AS s ON s.thread_id = o.thread_id
+WHERE o.selected_for_phase2 = 1 AND s.stem IS NOT NULL;
+
+-- name: list_memories
+-- What was learned, for a person to look at: the most used first, then the latest.
+SELECT o.thread_id, s.agent, s.cwd, o.rollout_slug AS slug, o.rollout_summary AS summary, o.source_updated_at,
+       coalesce(o.usage_count, 0) AS usage_count, o.last_usage, o.selected_for_phase2 AS is_selected,
+       coalesce(s.remembers, 1) AND s.excluded IS NULL AS is_wanted, s.excluded, h.because AS held_because
+FROM stage1_outputs AS o LEFT JOIN sessions AS s ON s.thread_id = o.thread_id
+     LEFT JOIN held_outputs AS h ON h.thread_id = o.thread_id AND h.source_updated_at = o.source_updated_at
+ORDER BY coalesce(o.usage_count, 0) DESC, coalesce(o.last_usage, o.source_updated_at) DESC,
+         o.source_updated_at DESC, o.thread_id DESC;
+
 -- name: count_usage
 -- Does not enqueue: use changes the ranking of the next run, and asks for none.
 UPDATE stage1_outputs

@@ -214,6 +214,26 @@ CREATE TABLE stage1_outputs (
 
 CREATE INDEX stage1_outputs_source ON stage1_outputs (source_updated_at DESC, thread_id DESC);
 
+-- Days (since 1970, UTC) on which any session was recorded, so that what nobody uses ages only while agents are used.
+CREATE TABLE active_days (
+  day INTEGER PRIMARY KEY
+) STRICT;
+
+CREATE TRIGGER sessions_day AFTER INSERT ON sessions BEGIN
+  INSERT INTO active_days (day) SELECT new.updated_at / 86400
+  WHERE NOT EXISTS (SELECT 1 FROM active_days WHERE day = new.updated_at / 86400);
+END;
+
+CREATE TRIGGER sessions_later_day AFTER UPDATE OF updated_at ON sessions BEGIN
+  INSERT INTO active_days (day) SELECT new.updated_at / 86400
+  WHERE NOT EXISTS (SELECT 1 FROM active_days WHERE day = new.updated_at / 86400);
+END;
+
+CREATE TRIGGER stage1_outputs_day AFTER INSERT ON stage1_outputs BEGIN
+  INSERT INTO active_days (day) SELECT new.source_updated_at / 86400
+  WHERE NOT EXISTS (SELECT 1 FROM active_days WHERE day = new.source_updated_at / 86400);
+END;
+
 -- One row per citation seen, so that a resumed, copied or forked session counts once.
 CREATE TABLE usage_events (
   thread_id TEXT NOT NULL,
@@ -329,4 +349,4 @@ CREATE TABLE model_facts (
 ) STRICT, WITHOUT ROWID;
 
 PRAGMA application_id = 1835363684;
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;

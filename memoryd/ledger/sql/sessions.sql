@@ -142,6 +142,10 @@ SET user_mode = :mode,
     polluted_at = CASE WHEN :mode = 'enabled' THEN NULL ELSE polluted_at END
 WHERE thread_id = :thread_id;
 
+-- name: list_without_recall
+-- Sessions that are given nothing when they are resumed.
+SELECT thread_id FROM sessions WHERE user_mode = 'no-recall' ORDER BY thread_id;
+
 -- name: mark_polluted
 -- The first time stands.
 UPDATE sessions SET polluted_at = coalesce(polluted_at, :now) WHERE thread_id = :thread_id;

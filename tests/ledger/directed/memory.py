@@ -100,6 +100,10 @@ def a_citing_message_counts_once_and_only_for_whom_it_names(conn: sqlite3.Connec
     assert outputs.cite(conn, ["a"], "m", NOW) == 0
     counts = [output.usage_count for thread in ("a", "b") if (output := outputs.get(conn, thread)) is not None]
     assert counts == [1, 0]
+    assert outputs.cite(conn, ["unknown", "a"], "other", NOW) == 1
+    assert outputs.unknown_citations(conn) == 2
+    outputs.cite(conn, ["unknown", "a"], "other", NOW)
+    assert outputs.unknown_citations(conn) == 2
 
 
 def one_output_is_removed(conn: sqlite3.Connection) -> None:
