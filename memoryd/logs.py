@@ -73,6 +73,10 @@ EVENTS: dict[str, Event] = {
     "folder.cleared": Event(
         "warning", "What stood in the place of a folder of the memory was moved beside it.", ("names",)
     ),
+    "folder.missing": Event(
+        "warning", "The memory folder is gone with its history; consolidation rebuilds it.", ("folder",)
+    ),
+    "folder.restored": Event("warning", "The memory folder was emptied; its last version was put back.", ("count",)),
     "history.postponed": Event("warning", "The history could not be bounded; a later try goes on.", ("error",)),
     "history.shortened": Event("info", "The oldest changes of the memory became one.", ("count", "commit")),
     "copies.removed": Event("info", "Copies of the ledger went with what was purged.", ("names",)),

@@ -12,12 +12,14 @@ from memoryd.daemon import control_socket
 from memoryd.daemon.programs import is_unconfined
 from memoryd.daemon.spending import caps_per_day
 from memoryd.errors import BudgetSpent, StorageError
-from memoryd.ledger import facts, holds, mounts, opening, proposals, rebuilding, spend
+from memoryd.ledger import facts, holds, mounts, opening, proposals, publications, rebuilding, spend
 from memoryd.ledger.database import Ledger
+from memoryd.ledger.publications import PublicationState
 from memoryd.ledger.translate import DAMAGED_REMEDY
 from memoryd.llm.gate_state import paused_until
 from memoryd.pipeline.plausibility import Doubt, Standing, clock_standing
 from memoryd.workspace.layout import Home
+from memoryd.workspace.restoring import is_lost
 
 ANSWER_SECONDS: Final = 3.0
 """A daemon that does not answer within this has other worries; the rest of `status` is not kept waiting."""
@@ -103,6 +105,16 @@ async def of_programs(ledger: Ledger) -> list[Finding]:
             "install bubblewrap, or run memoryd as a service of your systemd; it is looked for at the next start",
         )
     ]
+
+
+async def of_folder(ledger: Ledger, home: Home) -> list[Finding]:
+    """Tell that the memory folder was deleted although something had been published into it."""
+    latest = await ledger.read(publications.latest)
+    if latest is None or latest.state is not PublicationState.PUBLISHED or not is_lost(home):
+        return []
+    message = f"the memory folder {home.memories} was deleted, or all that was in it"
+    remedy = "it is put back by itself; `memoryd sync` does it now, and `memoryd reset` is how to forget everything"
+    return [Finding("folder_missing", "warning", message, remedy)]
 
 
 async def of_review(ledger: Ledger) -> list[Finding]:

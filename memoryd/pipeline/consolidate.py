@@ -28,7 +28,7 @@ from memoryd.llm.shield import to_its_end
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline import prompting
 from memoryd.pipeline.context import Client, Context, in_thread
-from memoryd.pipeline.edits import remember_folder
+from memoryd.pipeline.edits import remember_folder, restore_folder
 from memoryd.pipeline.forget_judging import leftovers, take_out
 from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import Consolidated, Outcome
@@ -124,8 +124,9 @@ async def consolidate(context: Context, lease: Lease) -> Outcome:
 
 
 async def publish_decided(context: Context) -> None:
-    """Put a decided publication in place, if there is one; idempotent, so that a crash only means doing it again."""
+    """Put a decided publication in place, if there is one, after the folder if that was deleted; idempotent."""
     async with context.placing:
+        await restore_folder(context)
         decided = await context.ledger.read(publications.pending)
         if decided is not None:
             await to_its_end(_put_in_place(context, decided))

@@ -8,6 +8,7 @@ from memoryd import logs
 from memoryd.ledger import jobs, meta, publications
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.pipeline.context import Context, in_thread
+from memoryd.workspace import restoring
 from memoryd.workspace.folder import folder_signature
 from memoryd.workspace.layout import EXTENSIONS
 
@@ -29,7 +30,39 @@ async def notice_edits(context: Context) -> bool:
     async with context.placing:
         if await context.ledger.read(publications.pending) is not None:
             return False
+        if await restore_folder(context):
+            return True
         return await _compare(context)
+
+
+async def restore_folder(context: Context) -> bool:
+    """Put back a folder that was deleted; tell whether consolidation has to rebuild it. The caller holds `placing`.
+
+    Nobody forgets by removing everything: `reset` does. From the history the files come back at once; where that is
+    gone, too, the outputs of stage 1 are consolidated anew. Each is said once.
+    """
+    if restored := await in_thread(restoring.restore, context.home, context.repository, still_ours=context.still_ours):
+        await remember_folder(context)
+        log.warning("folder.restored", count=restored)
+        return False
+    was_there = await context.ledger.read(_known, FOLDER_KEY) != EMPTY
+    if not was_there or context.home.git_dir.exists() or not await in_thread(restoring.is_lost, context.home):
+        return False
+    await _enqueue(context, context.settings.consolidate.debounce)
+    await remember_folder(context)
+    log.warning("folder.missing", folder=str(context.home.memories))
+    return True
+
+
+async def _enqueue(context: Context, debounce: float) -> None:
+    settings = context.settings.consolidate
+    await context.ledger.write(
+        jobs.enqueue_consolidation,
+        now=context.clock.now(),
+        timing=ConsolidateTiming(debounce, settings.min_interval),
+        max_attempts=context.settings.ledger.max_attempts,
+        reason="folder",
+    )
 
 
 async def _compare(context: Context) -> bool:
@@ -39,13 +72,7 @@ async def _compare(context: Context) -> bool:
         return False
     settings = context.settings.consolidate
     debounce = settings.debounce if seen[NOTES_KEY] != known[NOTES_KEY] else EDIT_DEBOUNCE_SECONDS
-    await context.ledger.write(
-        jobs.enqueue_consolidation,
-        now=context.clock.now(),
-        timing=ConsolidateTiming(max(debounce, settings.debounce), settings.min_interval),
-        max_attempts=context.settings.ledger.max_attempts,
-        reason="folder",
-    )
+    await _enqueue(context, max(debounce, settings.debounce))
     await _remember(context, seen)
     log.info("folder.edited", notes=seen[NOTES_KEY] != known[NOTES_KEY])
     return True

@@ -129,7 +129,7 @@ def _commit_edits(
     repo: Repository, accepted: str | None, base: Path, files: Mapping[str, str], now: float
 ) -> str | None:
     """Return the commit whose tree is the staged copy: an existing one, or a new one by the person."""
-    start = _start(repo, accepted)
+    start = start_of(repo, accepted)
     if start is None and not files:
         return None
     tree = repo.write_tree({path: base / path for path in files})
@@ -138,7 +138,7 @@ def _commit_edits(
     return repo.commit_tree(tree, [start] if start else [], _EDITS, author=PERSON, at=now)
 
 
-def _start(repo: Repository, accepted: str | None) -> str | None:
+def start_of(repo: Repository, accepted: str | None) -> str | None:
     """Return what to build on: HEAD where a person committed on top of the accepted commit, else the accepted one."""
     head = repo.head()
     if head is not None and (accepted is None or repo.is_ancestor(accepted, head)):

@@ -15,7 +15,9 @@ from memoryd.ledger.database import Ledger
 from memoryd.pipeline.plausibility import look_at_clock
 from memoryd.workspace.layout import Home, prepare
 from tests.control.conftest import Shell
+from tests.pipeline.test_consolidate import FIRST, remember, run
 from tests.support.clock import FakeClock
+from tests.support.house import a_house, settings_in
 
 DAY = 86_400.0
 
@@ -99,3 +101,17 @@ def test_status_of_a_ledger_that_is_held_alone_says_so(shell: Shell) -> None:
         holder.execute("BEGIN EXCLUSIVE")
         said = shell("status", "--json")
     assert [item["id"] for item in said.json["health"]] == ["ledger_held"]
+
+
+async def test_a_memory_folder_that_was_deleted_is_told_until_it_is_back(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        assert await health.of_folder(context.ledger, context.home) == []
+        await remember(context, FIRST, "Always use tabs in the Makefile")
+        await run(context)
+        assert await health.of_folder(context.ledger, context.home) == []
+        context.home.memories.rename(tmp_path / "away")
+        (finding,) = await health.of_folder(context.ledger, context.home)
+        assert (finding.id, finding.severity) == ("folder_missing", "warning")
+        assert "was deleted" in finding.message
+        (tmp_path / "away").rename(context.home.memories)
+        assert await health.of_folder(context.ledger, context.home) == []
