@@ -24,8 +24,8 @@ class WrongShape(ValueError):
 class Seam:
     """How an insertion was made, so that it can be unmade.
 
-    `made` containers came with it (0: it went into one that existed); `inside` is what a container that held nothing
-    but white space held; `lead` is what was written before a block of lines.
+    `made` containers came with it (0: it went into one that existed); `inside` is what stood in a container
+    without children, comments and white space; `lead` is what was written before a block of lines.
     """
 
     made: int = 0
@@ -45,8 +45,7 @@ def insert(text: str, path: tuple[str, ...], value: object, dialect: Dialect) ->
         value = {name: value}
     style = _Style(text, node)
     key = f"{json.dumps(missing[0], ensure_ascii=False)}:{style.gap}" if missing else ""
-    inside = text[node.start + 1 : node.end - 1]
-    seam = Seam(len(missing), None if inside.strip() else inside)
+    seam = Seam(len(missing), None if node.children else text[node.start + 1 : node.end - 1])
     return _add_child(text, node, key + style.render(value), style, dialect), seam
 
 
@@ -60,7 +59,8 @@ def remove(text: str, path: tuple[Step, ...], seam: Seam, dialect: Dialect) -> s
         text = _cut_child(text, parent, child, dialect)
         path = path[:-1]
     parent = _chain(parse(text, dialect), path)[-1]
-    if seam.inside is not None and not text[parent.start + 1 : parent.end - 1].strip():
+    inside = text[parent.start + 1 : parent.end - 1]
+    if seam.inside is not None and not parent.children and inside.rstrip() == seam.inside.rstrip():
         return text[: parent.start + 1] + seam.inside + text[parent.end - 1 :]
     return text
 
