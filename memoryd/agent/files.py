@@ -199,6 +199,9 @@ def _require_regular(found: os.stat_result, parts: Parts) -> None:
         raise RefusedError(RefusalKind.NOT_REGULAR, f'"{shown}" is a folder: use list_files, or name a file in it')
     if not stat.S_ISREG(found.st_mode):
         raise RefusedError(RefusalKind.NOT_REGULAR, f'"{shown}" is no regular file')
+    if found.st_nlink > 1:
+        # Whoever works here makes files of their own: a further name is that of somebody else's file.
+        raise RefusedError(RefusalKind.NOT_REGULAR, f'"{shown}" is a link to a file that has another name, too')
 
 
 def _entries(fd: int) -> list[Entry]:

@@ -111,6 +111,8 @@ def _check_skill_file(parts: tuple[str, ...]) -> None:
             )
         if part.casefold() == SKILL_FILE.casefold() and part != SKILL_FILE:
             raise RefusedError(RefusalKind.NAME_DIFFERS, f'"{part}" must be written {SKILL_FILE}')
+    if SKILL_FILE in parts[:-1]:
+        raise RefusedError(RefusalKind.NOT_WRITABLE, f"{SKILL_FILE} is a file, and no folder")
 
 
 def _hint(parts: tuple[str, ...]) -> str:
