@@ -17,7 +17,7 @@ from memoryd.workspace import protection, publish, staging
 from memoryd.workspace.authorship import person_lines
 from memoryd.workspace.claims import reparse
 from memoryd.workspace.cleaning import Cleaning, clean_up
-from memoryd.workspace.files import write_private
+from memoryd.workspace.files import write_private, write_texts
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.headers import headers_of
 from memoryd.workspace.history import Change, message
@@ -119,9 +119,9 @@ def _cleaned(
         person_files=_person_files(context, staged, work),
         max_summary_bytes=summary_budget(context.settings.recall.max_tokens) - guarded.size(SUMMARY_FILE),
     )
-    _write(staged, cleaning.texts)
+    write_texts(staged.work, cleaning.texts)
     kept = protection.keep_lines(guarded, Folder.read(staged.work), may_move=False)
-    _write(staged, kept.texts)
+    write_texts(staged.work, kept.texts)
     after = Folder.read(staged.work)
     if after.files == before.files:
         return _Plan(None, staged.parent, cleaning, after, ())
@@ -172,14 +172,6 @@ def _person_files(context: Context, staged: Staging, work: Folder) -> frozenset[
             lines = person_lines(context.repository, staged.parent, path)
             own |= {path} if len(lines) >= len(text.rstrip("\n").split("\n")) else set()
     return frozenset(own)
-
-
-def _write(staged: Staging, texts: Mapping[str, str | None]) -> None:
-    for path, text in texts.items():
-        if text is None:
-            (staged.work / path).unlink(missing_ok=True)
-        else:
-            write_private(staged.work / path, text.encode())
 
 
 def _message(threads: Collection[str], cleaning: Cleaning, change: Change, *, purge: bool) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from memoryd.workspace.cleaning import clean_up
 from memoryd.workspace.cleaning_texts import MAX_NAMED, mentions, without_texts
 from memoryd.workspace.comparison import compare, excerpt, statements
-from memoryd.workspace.files import write_private
+from memoryd.workspace.files import write_texts
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.notes import asked_to_forget
 
@@ -51,10 +51,10 @@ def take_out(
     after = Folder.read(work)
     lines = _outliving(before, after, removed_threads)
     cleaning = clean_up(before, after, lines=lines, persons=persons, max_summary_bytes=max_summary_bytes)
-    _write(work, cleaning.texts)
+    write_texts(work, cleaning.texts)
     after = Folder.read(work)
     texts, removed = without_texts(after, asked_to_forget(after))
-    _write(work, texts)
+    write_texts(work, texts)
     return cleaning.removed + removed
 
 
@@ -73,11 +73,3 @@ def _outliving(before: Folder, after: Folder, removed_threads: Collection[str]) 
         if files and is_dead and not each.bullet.ad_hoc:
             lines.add(each.bullet.line)
     return frozenset(lines)
-
-
-def _write(work: Path, texts: Mapping[str, str | None]) -> None:
-    for path, text in texts.items():
-        if text is None:
-            (work / path).unlink(missing_ok=True)
-        else:
-            write_private(work / path, text.encode())

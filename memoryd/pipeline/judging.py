@@ -7,7 +7,7 @@ from memoryd.pipeline.context import Context
 from memoryd.pipeline.forget_judging import leftovers, take_out
 from memoryd.pipeline.gathering import Evidence
 from memoryd.workspace import acceptance, mending, protection
-from memoryd.workspace.files import write_private
+from memoryd.workspace.files import write_texts
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.protection import Kept
 from memoryd.workspace.summary import summary_budget
@@ -65,8 +65,7 @@ def _take_out(context: Context, evidence: Evidence) -> None:
 
 
 def _keep(evidence: Evidence, kept: Kept) -> None:
-    for path, text in kept.texts.items():
-        write_private(evidence.staged.work / path, text.encode())
+    write_texts(evidence.staged.work, kept.texts)
     evidence.persons = kept.lines
 
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from memoryd import logs
 from memoryd.ledger import backups, jobs, meta
-from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.rescanning import Texts, clean_rows
 from memoryd.pipeline.context import Context, in_thread
+from memoryd.pipeline.discover import enqueueing
 from memoryd.workspace.folder import Folder
 
 log = logs.get()
@@ -33,14 +33,7 @@ async def rescan(context: Context) -> int:
     rows = sum(changed.values())
     in_folder = await in_thread(_holds_secret, context)
     if in_folder or any(changed[texts] for texts in SHOWN_IN_THE_FOLDER):
-        settings = context.settings
-        await context.ledger.write(
-            jobs.enqueue_consolidation,
-            now=context.clock.now(),
-            timing=ConsolidateTiming(settings.consolidate.debounce, settings.consolidate.min_interval),
-            max_attempts=settings.ledger.max_attempts,
-            reason="rules",
-        )
+        await context.ledger.write(jobs.enqueue_consolidation, reason="rules", **enqueueing(context))
     if rows:
         await context.ledger.apart(backups.shorten_log)
     await context.ledger.write(meta.put, RULES_KEY, rules)

@@ -168,6 +168,5 @@ def _refuse(conn: Connection, context: Context, proposal: Proposal, offer: _Offe
 
 
 def _drop(conn: Connection, context: Context) -> None:
-    now = context.clock.now()
-    if proposals.supersede(conn, now=now):
-        ask_again(conn, context, now=now)
+    if proposals.supersede(conn, now=context.clock.now()):
+        ask_again(conn, context)

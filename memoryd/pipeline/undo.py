@@ -16,17 +16,17 @@ from memoryd.errors import StorageError
 from memoryd.ledger import holds, outputs, proposals, publications
 from memoryd.ledger.enqueueing import enqueue_consolidation
 from memoryd.ledger.holds import Because
-from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.states import JobKind
 from memoryd.ledger.takeover import revoke
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context, in_thread
+from memoryd.pipeline.discover import enqueueing
 from memoryd.redact import Redactor
 from memoryd.workspace import mending, protection, publish, staging
 from memoryd.workspace.claims import reparse
 from memoryd.workspace.cleaning import clean_up
-from memoryd.workspace.files import write_private
+from memoryd.workspace.files import write_texts
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.history import UNDOABLE, Change, Entry, message
 from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE
@@ -131,8 +131,7 @@ def _written(context: Context, staged: Staging, changes: list[Entry], remembered
     _clean(work, context.redactor)
     _leave_out_forgotten(context, staged, evidence, guarded)
     kept = protection.keep_lines(guarded, Folder.read(work), may_move=False)
-    for path, text in kept.texts.items():
-        write_private(work / path, text.encode())
+    write_texts(work, kept.texts)
     mending.rewrite_provenance(work)
     commit = publish.prepare_commit(
         repo, staged, _message(undone, left, restored), now=context.clock.now(), persons=kept.lines
@@ -149,8 +148,7 @@ def _leave_out_forgotten(
     whole, left = staged.root / "whole", Folder.read(work)
     if evidence.keys() <= by_thread(left).keys():
         return
-    for path, text in left.files.items():
-        write_private(whole / path, text.encode())
+    write_texts(whole, left.files)
     restore_evidence(whole, evidence, evidence.keys())
     persons = {
         path: [row for number, row in enumerate(rows.split("\n"), start=1) if number in guarded.guarded[path].persons]
@@ -158,19 +156,14 @@ def _leave_out_forgotten(
     }
     room = summary_budget(context.settings.recall.max_tokens) - guarded.size(SUMMARY_FILE)
     cleaning = clean_up(Folder.read(whole), left, persons=persons, max_summary_bytes=room)
-    for path, new in cleaning.texts.items():
-        if new is None:
-            (work / path).unlink(missing_ok=True)
-        else:
-            write_private(work / path, new.encode())
+    write_texts(work, cleaning.texts)
 
 
 def _clean(work: Path, redactor: Redactor) -> None:
     """Take out what counts as a secret by now: an earlier version may be older than the patterns (I6)."""
-    for path, text in Folder.read(work).files.items():
-        clean = redactor.clean(text)
-        if clean != text:
-            write_private(work / path, clean.encode())
+    texts = Folder.read(work).files
+    cleaned = {path: redactor.clean(text) for path, text in texts.items()}
+    write_texts(work, {path: clean for path, clean in cleaned.items() if clean != texts[path]})
 
 
 def _message(changes: list[Entry], left: dict[str, int], restored: dict[str, int]) -> str:
@@ -208,7 +201,7 @@ def _decide(conn: Connection, context: Context, plan: _Plan, seen: int | None) -
     now = context.clock.now()
     revoke(conn, JobKind.CONSOLIDATE, now=now)
     if proposals.supersede(conn, now=now):
-        ask_again(conn, context, now=now)
+        ask_again(conn, context)
     publications.decide(conn, NewPublication(plan.commit, plan.base), attempt_id=None, now=now)
     held = [row.thread_id for row in holds.held(conn)]
     holding = holds.decide_holding(remembered, left=plan.left, restored=plan.restored, held=held)
@@ -219,13 +212,6 @@ def _decide(conn: Connection, context: Context, plan: _Plan, seen: int | None) -
     return tuple(hold.thread_id for hold in holding.holds)
 
 
-def ask_again(conn: Connection, context: Context, *, now: float) -> None:
+def ask_again(conn: Connection, context: Context) -> None:
     """Ask for a consolidation of what a proposal that is out of date was made from."""
-    settings = context.settings
-    enqueue_consolidation(
-        conn,
-        now=now,
-        timing=ConsolidateTiming(settings.consolidate.debounce, settings.consolidate.min_interval),
-        max_attempts=settings.ledger.max_attempts,
-        reason="outdated",
-    )
+    enqueue_consolidation(conn, reason="outdated", **enqueueing(context))

@@ -4,7 +4,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -83,3 +83,13 @@ def write_private(path: Path, data: bytes) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as stream:  # noqa: PTH123 (a descriptor, which Path cannot open)
             stream.write(data)
+
+
+def write_texts(folder: Path, texts: Mapping[str, str | None]) -> None:
+    """Write files of a staging folder by their paths in it; None: that file goes."""
+    for path, text in texts.items():
+        if text is not None:
+            write_private(folder / path, text.encode())
+            continue
+        with translated("remove", folder / path):
+            (folder / path).unlink(missing_ok=True)
