@@ -89,11 +89,13 @@ class Ledger:
                 return sqlite3.connect(":memory:")
 
         connection = aiosqlite.Connection(connect, iter_chunk_size=64)
+        # Whoever fails to close a ledger must not keep the program from ending. What was committed is safe.
+        connection._thread.daemon = True  # noqa: SLF001 - there is no other way to ask for it
         await _start(connection)
         if failure is not None:
             await connection.close()
             raise failure
-        ledger = cls(path, connection._conn, connection, writable=not read_only)  # noqa: SLF001 - see _run
+        ledger = cls(path, connection._conn, connection, writable=not read_only)  # noqa: SLF001 - see _on_thread
         ledger.warning = warning
         return ledger
 

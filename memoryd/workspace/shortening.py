@@ -107,8 +107,12 @@ def shorten(repo: Repository, commits: Sequence[tuple[str, int]], keep: int) -> 
 
 
 def move_refs(repo: Repository, shortened: Shortened) -> None:
-    """Put the new history in the place of the old one, all refs or none. Raises GitError when one has moved since."""
-    repo.run("update-ref", "--stdin", stdin=shortened.commands.encode())
+    """Put the new history in the place of the old one, all refs or none; again is no mistake.
+
+    Raises GitError when one has moved since.
+    """
+    if repo.accepted() != shortened.accepted:
+        repo.run("update-ref", "--stdin", stdin=shortened.commands.encode())
 
 
 def _root(repo: Repository, cut: str, at: int, removed: int) -> str:

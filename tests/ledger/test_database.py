@@ -2,6 +2,8 @@
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -178,6 +180,32 @@ async def test_no_thread_outlives_the_ledger(path: Path) -> None:
         assert len(set(threading.enumerate()) - before) == 1
 
     assert _ended(before)
+
+
+FORGETFUL = """
+import asyncio, sys
+from pathlib import Path
+from memoryd.clock import SystemClock
+from memoryd.ledger import meta
+from memoryd.ledger.database import Ledger
+
+async def main():
+    ledger = await Ledger.open(Path(sys.argv[1]), clock=SystemClock())
+    await ledger.write(meta.put, "colour", "green")
+    raise RuntimeError("nobody closes it")
+
+asyncio.run(main())
+"""
+
+
+async def test_a_program_that_fails_to_close_it_ends_and_loses_nothing(path: Path) -> None:
+    words = [sys.executable, "-c", FORGETFUL, str(path)]
+    ended = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ended.returncode == 1
+    assert "RuntimeError: nobody closes it" in ended.stderr
+    async with await _open(path, read_only=True) as reader:
+        assert await reader.read(meta.get, "colour") == "green"
 
 
 async def test_an_opening_that_fails_leaves_no_thread(path: Path) -> None:

@@ -12,6 +12,7 @@ from memoryd.daemon.house import open_house, passed
 from memoryd.llm.question import Answer, Question, Stop, Usage
 from memoryd.llm.spend import Purpose
 from memoryd.pipeline.context import Client, Context, StageModel
+from tests.support.twice import TwiceLedger
 
 PATH_ONLY: Mapping[str, str] = {"PATH": config.environ()["PATH"]}
 
@@ -36,8 +37,9 @@ async def a_house(
     client: Client | None = None,
     reached: Callable[[str], None] = passed,
 ) -> AsyncIterator[Context]:
-    """Open a house; with `client` both stages ask it instead of the offline writer."""
-    async with open_house(settings, clock=clock, environ=PATH_ONLY, role="test", reached=reached) as context:
+    """Open a house; with `client` both stages ask it instead of the offline writer. Whatever writes is run twice."""
+    async with open_house(settings, clock=clock, environ=PATH_ONLY, role="test", reached=reached) as opened:
+        context = replace(opened, ledger=TwiceLedger(opened.ledger))
         if client is None:
             yield context
         else:

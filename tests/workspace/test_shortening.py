@@ -102,6 +102,14 @@ def test_a_persons_line_older_than_the_cut_is_still_theirs(repo: Repository, nam
     assert person_lines(repo, accepted, "MEMORY.md") == before
 
 
+def test_a_history_that_is_in_place_may_be_put_there_again(repo: Repository) -> None:
+    written = cut(repo, 20)
+    for _ in range(2):
+        shortening.move_refs(repo, written)
+
+    assert repo.accepted() == repo.head() == written.accepted
+
+
 def test_refs_that_moved_meanwhile_stop_it(repo: Repository) -> None:
     written = cut(repo, 20)
     newest = commit(repo, "another\n", DAEMON, 40 * DAY)
