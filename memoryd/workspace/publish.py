@@ -22,10 +22,10 @@ from memoryd.workspace.files import (
 )
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.git import DAEMON, PERSON, Repository, Status
-from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, ROLLOUT_SUMMARIES, Home, is_evidence
+from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, MEMORY_FILE, ROLLOUT_SUMMARIES, Home, is_evidence
 from memoryd.workspace.live import Live, clear_way, look
 from memoryd.workspace.merges import Merges, forget_merges
-from memoryd.workspace.protection import without_removed
+from memoryd.workspace.protection import with_added, without_removed
 from memoryd.workspace.repository import accept, ensure
 from memoryd.workspace.staging import Staging
 
@@ -189,7 +189,9 @@ class _Publication:
         merged = self.repo.merge(base or b"", live.data, theirs, scratch=self.home.staging)
         if merged is None or base is None or path not in ALWAYS_THERE:
             return merged
-        return without_removed(path, *(text.decode("utf-8", "replace") for text in (base, live.data, merged))).encode()
+        old, mine, new, text = (data.decode("utf-8", "replace") for data in (base, live.data, theirs, merged))
+        text = without_removed(path, old, mine, text)
+        return (with_added(old, mine, new, text) if path == MEMORY_FILE else text).encode()
 
     def _rename_over(self, path: str, live: Live, data: bytes) -> bool:
         """Replace a file whole; False when it is no longer the one that was looked at."""

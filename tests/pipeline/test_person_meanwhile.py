@@ -66,6 +66,7 @@ async def test_edits_during_the_model_call_stand_and_show_in_the_next_diff(tmp_p
         done = await run(second)
 
         assert done.ending == "published", done
+        assert "Fridays" in memory(context)
         assert memory(context).count(f"{MINE}\n") == 1
         assert words in memory(context).split("\n")
         assert theirs not in memory(context).split("\n")
