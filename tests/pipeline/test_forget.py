@@ -26,6 +26,7 @@ from memoryd.pipeline.forget import finish_forgetting, forget, reset
 from memoryd.pipeline.forget_surely import consolidate_surely
 from memoryd.workspace.history import entries
 from memoryd.workspace.notes import request_to_forget, write_note
+from tests.ledger.factories import recorded_every_day
 from tests.pipeline.test_consolidate import FIRST, SECOND, enqueue, memory, remember
 from tests.support.clock import FakeClock
 from tests.support.house import Answering, a_house, settings_in
@@ -174,6 +175,7 @@ async def displaced(context: Context) -> None:
 
 async def aged(context: Context) -> None:
     context.clock.jump(29 * DAY + DAY - 3500)  # type: ignore[attr-defined]
+    await context.ledger.write(recorded_every_day, until=context.clock.now())
 
 
 async def polluted(context: Context) -> None:
