@@ -5,12 +5,13 @@ What a reply means is decided elsewhere (http_reply.py, classify.py). Redirects 
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from types import TracebackType
-from typing import Self
+from typing import Final, Self, TypeAlias
 
 import httpx
 
@@ -24,6 +25,8 @@ MAX_CONNECT_SECONDS = 15.0
 STREAM_TIMEOUTS = 10
 """A stream may take so many time-outs as a whole: one that trickles for ever, or only says that it lives, ends too."""
 USER_AGENT = "memoryd"
+CODING: Final = "gzip"
+"""The one coding that is asked for and undone: any other body is taken as it came, and so is no JSON."""
 
 NEVER_SENT = (
     *(httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol),
@@ -57,7 +60,7 @@ class HttpShell:
         self._max_body_bytes = max_body_bytes
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, MAX_CONNECT_SECONDS)),
-            headers={"User-Agent": USER_AGENT},
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": CODING},
             follow_redirects=False,
             trust_env=not is_loopback(base_url),  # a proxy cannot reach a server on this machine
             transport=transport,
@@ -104,12 +107,13 @@ class HttpShell:
         return HttpReply(response.status_code, dict(response.headers), body.decode("utf-8", "replace"))
 
     async def _body(self, response: httpx.Response, endpoint: Endpoint) -> bytes:
-        """Read up to the cap. An error's body is only cut: its status says enough."""
+        """Read up to the cap, compressed or not. An error's body is only cut: its status says enough."""
         failed = response.status_code >= 300
         limit = MAX_ERROR_BODY_BYTES if failed else self._max_body_bytes
         body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
+        unpack = _unpacking(response.headers.get("content-encoding", ""))
+        async for chunk in response.aiter_raw():
+            body += unpack(chunk, limit + 1 - len(body))
             if len(body) > limit:
                 if failed:
                     return bytes(body[:limit])
@@ -127,9 +131,22 @@ class HttpShell:
         except (TimeoutError, httpx.TimeoutException) as error:
             slow = f"{where} did not answer within {self._timeout_seconds:g} seconds"
             raise Unreachable(slow, remedy=f"raise timeout in {endpoint.section} if the model is slow") from error
-        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, zlib.error) as error:
             why = show(str(error)) or type(error).__name__
             raise Unreachable(f"{where} cannot be reached: {why}", remedy=remedy) from error
+
+
+_Unpack: TypeAlias = Callable[[bytes, int], bytes]
+
+
+def _unpacking(coding: str) -> _Unpack:
+    """Return what undoes a coding piece by piece, never to more bytes than are wanted.
+
+    httpx would unpack each piece whole: 64 KB are 64 MB then, and more than there is memory when packed twice.
+    """
+    if coding.strip().lower() != CODING:
+        return lambda piece, _most: piece
+    return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress
 
 
 def was_sent(error: BaseException) -> bool:

@@ -24,6 +24,7 @@ from memoryd.llm.spend import Purpose
 from memoryd.redact import Redactor
 from tests.llm.asking import a_question, a_refusal, a_response
 from tests.support.clock import FakeClock
+from tests.support.wire import Wire
 
 KIND = "memory_stage1"
 LIMITS = Limits(requests_per_day=7, tokens_per_day=6_000, cost_per_day=0.006, min_remaining_percent=0)
@@ -72,7 +73,7 @@ def a_client(ledger: Ledger, clock: FakeClock, server: Server, *, dies: bool) ->
         Provider(kind=ProviderKind.OPENAI, base_url="http://127.0.0.1:9/v1", prices=PRICES),
         api_key=lambda: "sk-local-abcdef",
         wiring=Wiring(clock, Redactor(), spending.reserve, settle, min_remaining_percent=0),
-        transport=httpx.MockTransport(server),
+        transport=Wire(server),
     )
     assert client is not None
     return client

@@ -15,6 +15,7 @@ from memoryd.llm.providers import open_client
 from memoryd.llm.question import Question, Schema, ToolSpec, Turn, UserTurn
 from memoryd.llm.spend import Purpose, RequestPlan, RequestResult
 from memoryd.redact import Redactor
+from tests.support.wire import Wire
 
 SCHEMA = Schema("stage1", {"type": "object", "properties": {}, "required": [], "additionalProperties": False})
 TOOL = ToolSpec("list_files", "Name what lies in a folder.", {"type": "object", "properties": {}, "required": []})
@@ -92,7 +93,7 @@ def a_client(
         provider,
         api_key=lambda: key,
         wiring=Wiring(clock, Redactor(), book.reserve, book.settle, ladder=ladder),
-        transport=httpx.MockTransport(respond) if respond else None,
+        transport=Wire(respond) if respond else None,
     )
     assert client is not None
     return client

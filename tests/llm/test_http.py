@@ -1,8 +1,11 @@
 """The HTTP shell against a real server on loopback, and every failure of a transfer."""
 
 import asyncio
+import gzip
 import logging
 import socket
+import tracemalloc
+import zlib
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
@@ -180,3 +183,42 @@ async def test_addresses_are_not_logged(server: ModelServer, caplog: pytest.LogC
 )  # fmt: skip
 def test_a_server_on_this_machine_is_known_as_such(url: str, local: bool) -> None:
     assert is_loopback(url) is local
+
+
+def packed(times: int) -> bytes:
+    """Pack 64 MB of zeros, and what comes of it again."""
+    packer = zlib.compressobj(9, wbits=zlib.MAX_WBITS | 16)
+    body = b"".join(packer.compress(bytes(2**20)) for _ in range(64)) + packer.flush()
+    for _ in range(times - 1):
+        body = gzip.compress(body)
+    return body
+
+
+async def test_a_reply_is_unpacked_as_far_as_the_cap_and_no_further(server: ModelServer) -> None:
+    """64 KB of it would be 64 MB, whatever the cap."""
+    server.then(Raw(200, packed(1), {"Content-Encoding": "gzip"}))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedReply, match="more than 1000000 bytes"):
+            await post(server.base_url)
+        assert tracemalloc.get_traced_memory()[1] < 8 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("coding", ["gzip, gzip", "zstd", "br"])
+async def test_a_coding_that_was_not_asked_for_is_not_undone(server: ModelServer, coding: str) -> None:
+    server.then(Raw(200, packed(2), {"Content-Encoding": coding}))
+    assert (await post(server.base_url)).text.startswith("\x1f")
+    assert server.requests[0].headers["Accept-Encoding"] == "gzip"
+
+
+async def test_a_packed_reply_is_read(server: ModelServer) -> None:
+    server.then(Raw(200, gzip.compress(b'{"id": "r"}'), {"Content-Encoding": "gzip"}))
+    assert (await post(server.base_url)).text == '{"id": "r"}'
+
+
+async def test_a_reply_that_only_says_that_it_is_packed_is_unreachable(server: ModelServer) -> None:
+    server.then(Raw(200, b'{"id": "r"}', {"Content-Encoding": "gzip"}))
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        await post(server.base_url)
