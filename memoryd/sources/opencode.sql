@@ -41,11 +41,12 @@ LIMIT :page;
 -- and `get_message` fetches it alone.
 SELECT message.id, message.time_created, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
 FROM json_each(:ids) AS wanted CROSS JOIN message ON message.id = wanted.value
-ORDER BY wanted.key;
+ORDER BY wanted.key
+LIMIT json_array_length(:ids);
 
 -- name: get_message
 -- One big message. SQLite's own JSON functions would take many times its size, and its time: it is cut by the decoder.
-SELECT data FROM message WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes;
+SELECT data FROM message WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes LIMIT 1;
 
 -- name: list_parts
 -- One page of the parts of some messages, from a part of the first on: a message has three parts or so. What is big (a
@@ -58,4 +59,4 @@ LIMIT :page;
 
 -- name: get_part
 -- One big part.
-SELECT data FROM part WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes;
+SELECT data FROM part WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes LIMIT 1;

@@ -15,6 +15,7 @@ How it is opened, and why. SQLite's own read-only mode creates a -shm file, and 
 Rows come in pages, each a statement of its own: no cursor, and so no transaction, is held while items are used.
 """
 
+import itertools
 import json
 import os
 import re
@@ -45,6 +46,9 @@ NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 64, 64
 MESSAGES_AHEAD = 24  # whose parts are fetched together
 BUSY_SECONDS = 1.0  # only a writer that holds the database exclusively makes a reader wait
 READ_TRIES = 3
+MAX_STEPS = 200_000_000  # of SQLite's machine for one statement; to count a row takes six
+MAX_ROWS = 300_000  # of one answer: the longest is one row for each session
+_STEPS_PER_LOOK = 100_000
 
 _NAME = re.compile(r"^-- name: ([a-z_]+)\n", re.MULTILINE)
 Row = tuple[object, ...]
@@ -76,9 +80,10 @@ def look_at_store(path: Path) -> StoreState:
 class Database:
     """One store, opened when it is first asked and again when its files have changed under it; closed by its user."""
 
-    def __init__(self, path: Path, copies: "PrivateCopies") -> None:
+    def __init__(self, path: Path, copies: "PrivateCopies", *, max_steps: int = MAX_STEPS) -> None:
         self.path = path
         self._copies = copies
+        self._max_steps = max_steps
         self._connection: sqlite3.Connection | None = None
         self._state: StoreState | None = None
         self._takes_locks = False
@@ -113,9 +118,25 @@ class Database:
         self._connection = None
 
     def _ask(self, statement: str, parameters: Mapping[str, object]) -> list[Row]:
+        """Run a statement to its end; one that has none, as over a view of a table without end, is given up."""
         connection = self._connected()
+        looks = itertools.count(1)
         with self._copies.lock if self._is_copy else nullcontext():
-            return connection.execute(statement, dict(parameters)).fetchall()
+            connection.set_progress_handler(lambda: next(looks) * _STEPS_PER_LOOK > self._max_steps, _STEPS_PER_LOOK)
+            try:
+                found = connection.execute(statement, dict(parameters)).fetchmany(MAX_ROWS + 1)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                    raise
+                raise self._endless() from error
+        if len(found) > MAX_ROWS:
+            raise self._endless()
+        return found
+
+    def _endless(self) -> SessionUnreadable:
+        return SessionUnreadable(
+            f"cannot read {self.path}: it answers without end", remedy="is it a database of OpenCode, and whole?"
+        )
 
     def _connected(self) -> sqlite3.Connection:
         state = look_at_store(self.path)
@@ -211,12 +232,15 @@ class DatabaseSession:
                     "page": NAMES_PER_PAGE,
                 },
             )
-            names = [text_of(name) or "" for name, _ in page]
+            last = text_of(page[-1][0]) or "" if page else ""
+            names = list(
+                dict.fromkeys(text_of(name) or "" for name, _ in page)
+            )  # ids need not be unique in a bad store
             for start in range(0, len(names), MESSAGES_PER_PAGE):
                 yield from self._messages(names[start : start + MESSAGES_PER_PAGE])
             if len(page) < NAMES_PER_PAGE:
                 return
-            after = (page[-1][1], names[-1])
+            after = (page[-1][1], last)
 
     def _messages(self, names: list[str]) -> Iterator[Message | None]:
         self._batch = names

@@ -18,7 +18,7 @@ import pytest
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.opencode import OpenCodeReader
-from memoryd.sources.opencode_database import BIG_ROW_BYTES, STATEMENTS
+from memoryd.sources.opencode_database import BIG_ROW_BYTES, STATEMENTS, Database, PrivateCopies
 from tests.support.opencode_sessions import an_opencode_session, connect
 
 NOW = 1_700_000_000.0
@@ -530,3 +530,43 @@ def test_agents_that_come_and_go_while_sessions_are_read_are_no_errors(home: Pat
     with closing(connect(store)):
         pass
     assert [path.name for path in home.iterdir()] == ["opencode.db"]
+
+
+def test_a_view_without_end_in_place_of_a_table_is_given_up(store: Path) -> None:
+    with closing(connect(store)) as connection:
+        connection.executescript(
+            "ALTER TABLE session RENAME TO other; CREATE VIEW session AS WITH RECURSIVE numbers (number) AS"
+            " (SELECT 1 UNION ALL SELECT number + 1 FROM numbers)"
+            " SELECT 'ses_' || number AS id, number AS time_updated FROM numbers WHERE number < 0;"
+        )
+    database = Database(store, PrivateCopies(), max_steps=1_000_000)
+    with closing(database), pytest.raises(SessionUnreadable, match="answers without end"):
+        database.rows("list_sessions")
+
+
+def test_an_answer_without_end_is_given_up(store: Path) -> None:
+    with closing(connect(store)) as connection:
+        connection.executescript(
+            "ALTER TABLE session RENAME TO other; CREATE VIEW session AS WITH RECURSIVE numbers (number) AS"
+            " (SELECT 1 UNION ALL SELECT number + 1 FROM numbers) SELECT 1 AS id, 1 AS time_updated FROM numbers;"
+        )
+    database = Database(store, PrivateCopies())
+    with closing(database), pytest.raises(SessionUnreadable, match="answers without end"):
+        database.rows("list_sessions")
+
+
+def test_ids_that_are_not_unique_do_not_multiply_what_was_said(reader: OpenCodeReader, home: Path, store: Path) -> None:
+    """Of 40 messages and 40 parts with one id each there would be thousands, and no end to the pages."""
+    said = json.dumps({"type": "text", "text": "Never twice."})
+    with closing(connect(store)) as connection:
+        for table in ("message", "part"):
+            connection.execute(f"CREATE TABLE plain AS SELECT * FROM {table} WHERE false")
+            connection.execute(f"DROP TABLE {table}")
+            connection.execute(f"ALTER TABLE plain RENAME TO {table}")
+        for _ in range(40):
+            connection.execute("INSERT INTO message VALUES ('m', 'ses_one', 1, 1, '{\"role\": \"user\"}')")
+            connection.execute("INSERT INTO part VALUES ('p', 'm', 'ses_one', 1, 1, ?)", (said,))
+    (file,) = reader.find([home])
+    with reader.read(file) as reading:
+        items = [item for item, _ in zip(reading, range(1_000), strict=False)]
+    assert 1 <= len(items) <= 40
