@@ -7,6 +7,7 @@ share parents, and are no branches.
 
 import hashlib
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from memoryd.errors import SessionUnreadable, SessionVanished
@@ -150,6 +151,7 @@ class _Turns:
         self._parents = [-1]
         self._roots: set[int] = set()  # turns that a prompt without a parent began, in the middle of a session
         self._turn_of: dict[str, int] = {}
+        self._remembered: deque[str] = deque()  # the same rows by age: to look for a dict's first key takes ever longer
         self._marked: str | None = None
 
     def see(self, record: Record) -> None:
@@ -167,8 +169,9 @@ class _Turns:
             if _begins_turn(record):
                 current = self._begin(record, current, has_parent=parent is not None)
         self._turn_of[own] = current
-        if len(self._turn_of) > MAX_REMEMBERED_ROWS:
-            del self._turn_of[next(iter(self._turn_of))]
+        self._remembered.append(own)
+        if len(self._remembered) > MAX_REMEMBERED_ROWS:
+            del self._turn_of[self._remembered.popleft()]
 
     def abandoned(self, end: int) -> Iterator[tuple[int, int]]:
         """Yield the first line, and the line after the last, of each turn that the last one does not build on."""

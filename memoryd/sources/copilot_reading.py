@@ -1,5 +1,6 @@
 """The stream of items of one Copilot CLI session: event by event, with what is seen on the way in the Reading."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 
@@ -54,7 +55,7 @@ def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[Sessi
     A first pass over the bytes looks for rewinds; only a session that has some is decoded more than once. Raises
     SessionWithoutItems at the end when there were bytes and nothing in them was understood.
     """
-    withdrawn = _withdrawn(source) if source.contains(REWIND.encode()) else []
+    withdrawn = Withdrawn(_withdrawn(source) if source.contains(REWIND.encode()) else ())
     session = _Session(ItemStream(reading), CopiedBeginning(map(row_ids, relatives)), withdrawn)
     for line in source.lines():
         if items := session.take(line):
@@ -69,6 +70,27 @@ def row_ids(file: SessionFile) -> Iterator[str | None]:
             event = decode_event(line)
             if event is not None:
                 yield event.row_id
+
+
+class Withdrawn:
+    """Stretches of lines, some of which may lie in others; asked for by line index, however many there are."""
+
+    def __init__(self, stretches: Iterable[range] = ()) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for lines in sorted(stretches, key=lambda lines: lines.start):
+            if self._ends and lines.start <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], lines.stop)
+            else:
+                self._starts.append(lines.start)
+                self._ends.append(lines.stop)
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
+    def __contains__(self, index: int) -> bool:
+        position = bisect_right(self._starts, index) - 1
+        return position >= 0 and index < self._ends[position]
 
 
 def _withdrawn(source: SessionBytes) -> list[range]:
@@ -90,7 +112,7 @@ def _events(lines: Iterable[Line]) -> Iterator[Event]:
 class _Session:
     """What must be remembered from one event to the next."""
 
-    def __init__(self, stream: ItemStream, copied: CopiedBeginning, withdrawn: list[range]) -> None:
+    def __init__(self, stream: ItemStream, copied: CopiedBeginning, withdrawn: Withdrawn) -> None:
         self.stream = stream
         self._copied = copied
         self._withdrawn = withdrawn
@@ -165,7 +187,7 @@ class _Session:
     def _reason_against(self, event: Event, data: dict[str, Raw]) -> str | None:
         if self._copied.covers(event.row_id):
             return "copied"
-        if self._withdrawn and any(event.ordinal in lines for lines in self._withdrawn):
+        if event.ordinal in self._withdrawn:
             return "rolled_back"
         return "side_chain" if event.of_sub_agent or as_text(data.get("parentToolCallId")) else None
 

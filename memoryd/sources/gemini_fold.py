@@ -90,16 +90,17 @@ class Fold:
 
     def _rewind(self, digest: int) -> None:
         """Take a message and what follows it away; the copies in a compression stand where the compression does."""
-        order = list(self._places)
         if digest in self._places:
-            gone = order[order.index(digest) :]
+            last = None
+            while last != digest:  # from the end: a session may hold as many rewinds as messages
+                last, place = self._places.popitem()
+                self._withdraw(place)
         elif digest in self._compressed:
-            gone = [each for each in order if self._places[each] > self._compressed[digest]]
+            line = self._compressed[digest]
+            for each in [each for each, place in self._places.items() if place > line]:
+                self._withdraw(self._places.pop(each))
         else:
             self.unknown_rewinds += 1
-            return
-        for each in gone:
-            self._withdraw(self._places.pop(each))
 
     def _replace(self, index: int, messages: list[Record]) -> None:
         """Put a list in the place of all; one that holds nothing but the context comes before a list that does."""

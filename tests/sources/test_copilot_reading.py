@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memoryd.sources.copilot import CopilotReader
+from memoryd.sources.copilot_reading import Withdrawn
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.reader import Reading
 from tests.support.copilot_sessions import a_copilot_session, assistant, tool, user
@@ -207,3 +208,23 @@ def test_images_are_left_out_and_counted(tmp_path: Path) -> None:
     items, reading = read(tmp_path, user("look", attachments=[picture]), *tool("view", {"path": "x"}, "", **shown))
     assert [item.text for item in items] == ["look", 'view {"path":"x"}', "a chart"]
     assert reading.dropped == {"image": 2}
+
+
+@pytest.mark.parametrize(
+    ("stretches", "held"),
+    [([], []), ([(2, 4)], [2, 3]), ([(5, 6), (0, 9)], list(range(9))), ([(1, 3), (2, 5), (7, 8)], [1, 2, 3, 4, 7])],
+)
+def test_withdrawn_stretches_may_lie_in_each_other(stretches: list[tuple[int, int]], held: list[int]) -> None:
+    withdrawn = Withdrawn(range(*each) for each in stretches)
+    assert ([index for index in range(10) if index in withdrawn], bool(withdrawn)) == (held, bool(held))
+
+
+def test_a_session_of_rewinds_is_read_in_the_time_of_its_size(tmp_path: Path) -> None:
+    """Each row was compared with each rewind: of 100,000 of both nobody saw the end."""
+    events: list[dict[str, Any]] = []
+    for number in range(15_000):
+        events.append({**user("again"), "id": f"row-{number}"})
+        events.append({"type": "session.snapshot_rewind", "data": {"upToEventId": f"row-{number}"}})
+    items, reading = read(tmp_path, *events, user("Always use tabs."))
+    assert texts(items, ItemKind.HUMAN) == ["Always use tabs."]
+    assert reading.dropped["rolled_back"] == 15_000
