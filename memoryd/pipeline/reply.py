@@ -74,7 +74,7 @@ def parse_reply(text: str) -> Stage1Reply:
     raw_memory = _required_text(fields, "raw_memory")
     slug = _slug(fields.get("rollout_slug"))
     if not summary and not raw_memory:
-        if whole is None or not fields.keys() <= _KEYS:
+        if whole is None or fields.keys() != _KEYS:
             raise _malformed("it holds blank texts among other words or keys")
         return NOTHING
     if not summary or not raw_memory:
@@ -124,12 +124,20 @@ def _objects_within(text: str) -> Iterator[dict[str, object]]:
 
 
 def _loads(text: str) -> object:
-    """Parse JSON, None when it is none; nesting bombs and oversized numbers are none either."""
+    """Parse JSON, None when it is none; nesting bombs, oversized numbers and a name that is given twice are none."""
     try:
-        parsed: object = json.loads(text.strip())
+        parsed: object = json.loads(text.strip(), object_pairs_hook=_object)
     except (ValueError, RecursionError):
         return None
     return parsed
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Make an object of its members; where two have one name, nobody can tell which of them was meant."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a name is given twice")
+    return fields
 
 
 def _required_text(fields: dict[str, object], name: str) -> str:
