@@ -4,8 +4,9 @@ load the session -> gather its evidence (dropped, redacted, budgeted) -> ask -> 
 is written by whoever runs the job, in the same transaction that ends it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -85,7 +86,8 @@ async def extract(context: Context, lease: Lease) -> Outcome:
     if model.client is None:
         reply = await in_thread(extract_offline, session=facts_of(session, loaded), items=loaded.evidence.items)
     else:
-        reply = await _Interview(context, lease, session, older, model.client, ratio).hold(loaded, tokens)
+        again = partial(load_session, context, session, older, since, bytes_per_token=ratio)
+        reply = await _Interview(context, lease, session, again, model.client, ratio).hold(loaded, tokens)
     context.reached("reply_received")
     await _credit(context, loaded.citations)
     context.reached("usage_credited")
@@ -245,20 +247,23 @@ async def _note(context: Context, session: SessionRow, read: Covered, found: Rea
 
 
 class _Interview:
-    """The requests of one attempt: at most four, smaller after an overflow, one repair of a reply that was no reply."""
+    """The requests of one attempt: at most four, smaller after an overflow, one repair of a reply that was no reply.
+
+    `again` reads the session as it was read before, within another budget.
+    """
 
     def __init__(
         self,
         context: Context,
         lease: Lease,
         session: SessionRow,
-        older: Sequence[SessionRow],
+        again: Callable[..., Loaded],
         client: Client,
         ratio: float,
     ) -> None:
         self._context = context
         self._session = session
-        self._older = older
+        self._again = again
         self._client = client
         self._ratio = ratio
         self._requests = 0
@@ -286,14 +291,7 @@ class _Interview:
                 tokens = int(min(tokens, sent) * SHRINK)
                 # Many servers count the room for the answer as part of what is too long.
                 self._output_tokens = max(LEAST_OUTPUT_TOKENS, int(self._output_tokens * SHRINK))
-                loaded = await in_thread(
-                    load_session,
-                    self._context,
-                    self._session,
-                    self._older,
-                    budget_tokens=tokens,
-                    bytes_per_token=self._ratio,
-                )
+                loaded = await in_thread(self._again, budget_tokens=tokens)
 
     async def _answered(self, instructions: str, opening: UserTurn) -> Stage1Reply:
         answer = await self._ask(instructions, opening)

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from memoryd.errors import (
     SessionWithoutItems,
     TruncatedReply,
 )
-from memoryd.ledger import facts, jobs, outputs, sessions
+from memoryd.ledger import facts, forgetting, jobs, meta, outputs, sessions
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.sessions import UserMode
 from memoryd.ledger.states import JobKind
@@ -30,7 +31,7 @@ from tests.ledger.factories import an_output
 from tests.support.clock import FakeClock
 from tests.support.house import Answering, a_house, settings_in
 from tests.support.log_lines import LogLines
-from tests.support.sessions import Turn, a_rollout, response
+from tests.support.sessions import Command, Turn, a_rollout, response
 
 THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
 CITED = "01a226ab-5fe7-707c-80dd-7a6d93907104"
@@ -187,6 +188,23 @@ async def test_an_overflow_halves_what_was_sent_until_it_fits(tmp_path: Path, cl
     assert sizes[1] < 0.6 * sizes[0]
     assert sizes[2] < 0.6 * sizes[1]
     assert "Message 59" in opening(client.asked[2])
+
+
+async def test_what_was_recorded_before_a_reset_is_not_sent_after_an_overflow_either(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """I12: the session is read again for the smaller request; half of a long output makes room for many old words."""
+    told = [Turn(f"Message {number}.", "Done.") for number in range(20)]
+    shown = Turn("What is in it?", "Words.", commands=[Command("cat it", "words " * 5_000, 0)] * 2)
+    turns = [*told, shown]
+    ended_at = clock.now() - 7 * 3600
+    client = one_after_another(ContextOverflow("too long"), REPLY)
+    async with a_stage(tmp_path, clock, client, {"turns": turns}) as (context, run):
+        await context.ledger.write(meta.put, forgetting.RESET_AT, str(int(ended_at - 20)))
+        assert isinstance(await run(), Extracted)
+
+    before, after = (re.findall(r"Message (\d+)", opening(question)) for question in client.asked)
+    assert (0 < len(before) < 20, after) == (True, before)
 
 
 async def test_an_attempt_takes_at_most_four_requests(tmp_path: Path, clock: FakeClock) -> None:
