@@ -126,6 +126,9 @@ EVENTS: dict[str, Event] = {
     ),
     "reading.degraded": Event("warning", "Lines of a session were not understood and skipped.", ("bad_lines",)),
     "rebuilding.finished": Event("warning", "A rebuilding that was interrupted was brought to its end.", ("folder",)),
+    "recall.postponed": Event(
+        "warning", "What agents read could not be brought up to date; it is tried again.", ("error",)
+    ),
     "recall.refreshed": Event("info", "The summary that agents read was rewritten.", ("commit",)),
     "reply.repaired": Event("info", "A model was asked once more for what it should have said.", ("error",)),
     "request.refused": Event("warning", "The control socket refused a request.", ("error",)),

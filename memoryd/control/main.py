@@ -18,6 +18,8 @@ from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
 EXIT_CONFIGURATION: Final = 78
 """EX_CONFIG of sysexits: `run` ends with it on wrong settings, and the service manager does not start it again."""
 EXIT_INTERRUPTED: Final = 130
+HOOK: Final = "hook"
+"""Whatever happens in it, it ends with 0: the agent's session goes on."""
 
 COMMANDS: Final[dict[str, str]] = {
     "init": "find agents and providers, and write config.toml",
@@ -38,6 +40,8 @@ COMMANDS: Final[dict[str, str]] = {
     "forget": "forget sessions and what only they support, or ask by a note that a text be forgotten",
     "reset": "forget everything, and learn only from what comes after",
     "recall": "print exactly what an agent is given at the start of a session",
+    "hook": "answer an agent's hook; what connected agents call",
+    "memories": "list what is remembered: what is used, what never was, and what will become of it",
     "connect": "give one agent its memory: codex, claude, opencode, gemini, qwen or copilot",
     "disconnect": "take one agent's connection out of its settings again",
     "config": "show or check the settings",
@@ -59,6 +63,8 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the entry point of the `memoryd` script."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if HOOK in words[:1] or HOOK in words[2:3]:
+        return _hook(words)
     name = next((word for word in words if word in COMMANDS), "")
     try:
         code = _dispatch(words)
@@ -78,6 +84,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"memoryd: a fault in memoryd itself: {type(error).__name__}: {error} (at {place})", file=sys.stderr)
         return 1
     return code
+
+
+def _hook(words: list[str]) -> int:
+    try:
+        _dispatch(words)
+    except SystemExit as ended:
+        if not ended.code:
+            raise  # it was asked for help
+    except Exception:  # noqa: BLE001, S110 -- it fails open
+        pass
+    return 0
 
 
 def _dispatch(words: list[str]) -> int:

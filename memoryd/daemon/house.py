@@ -25,6 +25,7 @@ from memoryd.daemon import lock
 from memoryd.daemon.identity import Identity
 from memoryd.daemon.programs import programs_in
 from memoryd.daemon.providers_watch import ProvidersWatch
+from memoryd.daemon.recalling import keep_recall_ready, refresher
 from memoryd.daemon.rescue import sound_ledger
 from memoryd.daemon.spending import Spending, caps_per_job
 from memoryd.daemon.upkeep import judge_clock
@@ -40,7 +41,6 @@ from memoryd.pipeline.adopting import adopt_folder
 from memoryd.pipeline.context import Agent, Context, StageModel
 from memoryd.pipeline.forget import go_on_forgetting
 from memoryd.pipeline.rescan import rescan
-from memoryd.recall import summary
 from memoryd.redact import Redactor
 from memoryd.sources.readers import READERS
 from memoryd.workspace import staging
@@ -123,7 +123,7 @@ async def open_house(
             agents=configured_agents(settings, environ),
             extract=models["extract"],
             consolidate=models["consolidate"],
-            refresh_recall=partial(summary.refresh, home, max_tokens=settings.recall.max_tokens),
+            refresh_recall=refresher(settings, home, ledger),
             still_ours=partial(_still_ours, held, home.ledger_file, home.ledger_file.stat()),
             reached=reached,
             look_at_providers=ProvidersWatch(gates, spending).look,
@@ -137,6 +137,7 @@ async def open_house(
         await mend_clock_damage(context)
         await take_over(context)
         await reopen_outdated(context)
+        await keep_recall_ready(context)
         yield context
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from memoryd.daemon.endings import Done, Ending
 from memoryd.daemon.house import is_ours, worker_name
+from memoryd.daemon.recalling import keep_recall_ready
 from memoryd.daemon.upkeep import look_after
 from memoryd.daemon.worker import Worker
 from memoryd.ledger import jobs
@@ -94,6 +95,7 @@ async def run_pass(
         await _expedite(context, IMPATIENT)
     await _consolidate(context, report, progress)
     await look_after(context)
+    await keep_recall_ready(context)
     when = await discovery.window(ignore_idle=now, backfill=backfill)
     report.waiting = await context.ledger.read(reasons_of_waiting, when)
     held_back = await context.ledger.read(jobs.waiting, now=context.clock.now())

@@ -16,6 +16,7 @@ from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.notify import notify
 from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
 from memoryd.daemon.probing import probe
+from memoryd.daemon.recalling import keep_recall_ready
 from memoryd.daemon.storage import Storage
 from memoryd.daemon.ticker import JUMP_SECONDS, ClockWatch, Ticker
 from memoryd.daemon.upkeep import judge_clock, look_after
@@ -322,6 +323,7 @@ class Supervisor:
                 return result
             case "set-mode":
                 row = await choose_mode(context, str(request["thread"]), UserMode(str(request["mode"])))
+                await keep_recall_ready(context)
                 self._wakeups.all()
                 return {"thread_id": row.thread_id}
             case "forget" | "reset" | "note":

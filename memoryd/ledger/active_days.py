@@ -23,7 +23,7 @@ def unused_before(conn: sqlite3.Connection, *, now: float, max_unused: float) ->
     for (day,) in rows:
         end = min((day + 1) * DAY_SECONDS, now)
         if left <= end - day * DAY_SECONDS:
-            return end - left
+            return float(end - left)
         left -= end - day * DAY_SECONDS
     return EVER
 

@@ -71,6 +71,8 @@ class Summary:
     tips: tuple[str, ...] = ()
     scopes: tuple[Scope, ...] = ()
     older: tuple[OlderScope, ...] = ()
+    rest: tuple[str, ...] = ()
+    """Lines above the first section, which are a person's own."""
     problems: tuple[Problem, ...] = ()
 
 
@@ -122,14 +124,15 @@ def render_summary(summary: Summary) -> str:
     for scope in summary.scopes:
         lines += ["", f"### {scope.name}"]
         for day in scope.days:
-            lines += ["", f"#### {day.date}", "", *(row for topic in day.topics for row in _topic_rows(topic))]
+            lines += ["", f"#### {day.date}", "", *(row for topic in day.topics for row in topic_rows(topic))]
     lines += ["", f"### {OLDER_TOPICS}"]
     for older in summary.older:
-        lines += ["", f"#### {older.name}", "", *(row for topic in older.topics for row in _topic_rows(topic))]
+        lines += ["", f"#### {older.name}", "", *(row for topic in older.topics for row in topic_rows(topic))]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
-def _topic_rows(topic: Topic) -> list[str]:
+def topic_rows(topic: Topic) -> list[str]:
+    """Render a topic: its own row first, then what is told of it."""
     rows = [f"- {topic.title}: {', '.join(topic.keywords)}".rstrip()]
     rows += [f"  - desc: {topic.desc}"] if topic.desc else []
     return rows + ([f"  - learnings: {topic.learnings}"] if topic.learnings else [])
@@ -167,6 +170,7 @@ class _Parser:
         self.texts: dict[Part, list[str]] = {}
         self.scopes: list[_OpenHeading] = []
         self.older: list[_OpenHeading] = []
+        self.rest: list[str] = []
         self.problems: list[Problem] = []
         self.part: Part | None = None
         self.in_older = False
@@ -191,6 +195,7 @@ class _Parser:
                 Scope(scope.name, tuple(_day(day) for day in scope.days), scope.line) for scope in self.scopes
             ),
             older=tuple(OlderScope(scope.name, _topics(scope), scope.line) for scope in self.older),
+            rest=tuple(self.rest),
             problems=tuple(sorted(self.problems, key=lambda problem: problem.line)),
         )
 
@@ -204,6 +209,7 @@ class _Parser:
             self._heading(line)
         elif self.part is None:
             self._complain("text above the first section")
+            self.rest.append(line)
         elif self.part is Part.INDEX:
             self._index_row(line)
         else:

@@ -1,4 +1,7 @@
-from tests.control.conftest import Shell
+import json
+
+from memoryd.recall import hook
+from tests.control.conftest import THREAD, Shell
 
 
 def test_before_there_is_a_memory_nothing_stands_on_stdout(shell: Shell) -> None:
@@ -12,7 +15,8 @@ def test_exactly_what_an_agent_is_given_is_printed(shell: Shell) -> None:
     shell("sync", "--now")
     said = shell("recall", "--cwd", "/home/dev/shop")
     assert said.code == 0
-    assert said.err == ""
+    assert said.err.startswith(f"memoryd: {len(said.out.encode())} bytes, about ")
+    assert "the project of /home/dev/shop" in said.err
     assert said.out.startswith("<memoryd_memory>\n")
     assert said.out.endswith("</memoryd_memory>\n")
     assert str(shell.home.memories / "MEMORY.md") in said.out
@@ -35,3 +39,28 @@ def test_with_scope_all_every_project_is_given_whole(shell: Shell) -> None:
     shell.configure('[recall]\nscope = "all"\n')
     everywhere = shell("recall", "--cwd", "/elsewhere").out
     assert len(everywhere) >= len(elsewhere) > 0
+
+
+def test_recall_as_json_says_how_much_and_why(shell: Shell) -> None:
+    shell.record()
+    shell("sync", "--now")
+    told = shell("recall", "--cwd", "/home/dev/shop/deep", "--json").json
+    assert (told["given"], told["reason"], told["pending"]) == (True, "project", False)
+    assert told["bytes"] == len(told["text"].encode())
+    assert told["tokens"] == -(-told["bytes"] // 4)
+    shell.configure("[recall]\nmax_tokens = 10\n")
+    small = shell("recall", "--json").json
+    assert (small["given"], small["reason"], small["pending"]) == (False, "empty", True)
+
+
+def test_a_session_set_to_no_recall_is_given_nothing_at_once(shell: Shell) -> None:
+    shell.record()
+    shell("sync", "--now")
+    assert "given nothing of the memory" in shell("sessions", "set-mode", THREAD, "no-recall").out
+    said = shell("recall", "--cwd", "/home/dev/shop", "--session", THREAD)
+    assert said.out == ""
+    assert "you said that this session be given nothing" in said.err
+    request = json.dumps({"cwd": "/home/dev/shop", "session_id": THREAD}).encode()
+    assert hook.reply(str(shell.home.recall), "codex", "SessionStart", request) == ""
+    shell("sessions", "set-mode", THREAD, "enabled")
+    assert hook.reply(str(shell.home.recall), "codex", "SessionStart", request) != ""

@@ -17,7 +17,8 @@ _QUERIES = {
                    FROM attempts ORDER BY id""",
     "requests": "SELECT id, attempt_id, at, tokens_in FROM requests ORDER BY id",
     "publications": "SELECT commit_id, state FROM publications ORDER BY id",
-    "usage_events": "SELECT thread_id, message_key FROM usage_events WHERE thread_id <> '' ORDER BY thread_id, message_key",
+    "usage_events": """SELECT thread_id, message_key FROM usage_events WHERE thread_id <> ''
+                       ORDER BY thread_id, message_key""",
     "claims": """SELECT c.text, c.status, c.valid_from, c.invalidated_at, t.thread_id
                  FROM claims AS c LEFT JOIN claim_threads AS t ON t.claim_id = c.id ORDER BY c.id""",
 }

@@ -138,17 +138,23 @@ def test_a_glob_excludes_a_directory_and_what_lies_below_it(cwd: str | None, glo
 def test_age_and_consent_decide_when_a_session_is_due(
     age_hours: float, backfill: str, expected: Waiting | None
 ) -> None:
-    when = window(now=NOW, discover=Discover(), useful_from=NOW - MONTH, first_start_at=int(NOW - DAY), backfill=backfill)
+    when = window(
+        now=NOW, discover=Discover(), useful_from=NOW - MONTH, first_start_at=int(NOW - DAY), backfill=backfill
+    )
     assert waiting(NOW - age_hours * HOUR, when) is expected
 
 
 def test_max_age_holds_for_what_came_after_the_first_start_even_with_all_history() -> None:
-    when = window(now=NOW, discover=Discover(), useful_from=NOW - MONTH, first_start_at=int(NOW - 30 * DAY), backfill="all")
+    when = window(
+        now=NOW, discover=Discover(), useful_from=NOW - MONTH, first_start_at=int(NOW - 30 * DAY), backfill="all"
+    )
     assert waiting(NOW - 11 * DAY, when) is Waiting.TOO_OLD
 
 
 def test_now_ignores_idle_time() -> None:
-    when = window(now=NOW, discover=Discover(), useful_from=NOW - MONTH, first_start_at=0, backfill="recent", ignore_idle=True)
+    when = window(
+        now=NOW, discover=Discover(), useful_from=NOW - MONTH, first_start_at=0, backfill="recent", ignore_idle=True
+    )
     assert waiting(NOW - 1, when) is None
 
 

@@ -1,15 +1,12 @@
-import json
-import stat
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from memoryd.errors import StorageError
 from memoryd.pipeline.sanitise import sanitise
-from memoryd.recall.summary import CUT, MAX_CHARACTERS, injected, of_project, refresh
+from memoryd.recall.summary import MAX_CHARACTERS, Selection, injected
 from memoryd.sources.items import Item, ItemKind
-from memoryd.workspace.layout import Home, prepare
+from memoryd.workspace.summary import Topic
 
 MEMORIES = Path("/home/dev/.memoryd/memories")
 SUMMARY = """\
@@ -49,14 +46,10 @@ A person who likes tabs.
 """
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    home = Home(tmp_path / "home")
-    prepare(home)
-    return home
+CUT = "left out for want of room"
 
 
-def test_what_is_injected_is_marked_told_as_a_record_and_says_how_to_search(home: Home) -> None:
+def test_what_is_injected_is_marked_told_as_a_record_and_says_how_to_search() -> None:
     text = injected(SUMMARY, MEMORIES, max_tokens=2500)
     assert text.startswith("<memoryd_memory>\n")
     assert text.endswith("\n</memoryd_memory>\n")
@@ -73,15 +66,15 @@ def test_nothing_to_say_is_nothing_at_all(summary: str) -> None:
     assert injected(summary, MEMORIES, max_tokens=2500) == ""
 
 
-@pytest.mark.parametrize("max_tokens", [400, 1000, 2500, 100_000])
+@pytest.mark.parametrize("max_tokens", [600, 1000, 2500, 100_000])
 @pytest.mark.parametrize("line", ["- plain words of a topic", "- grüße äöü 記憶の話題です 🙂🙂"])
-def test_a_long_summary_is_cut_from_its_end_within_the_budget_and_says_so(max_tokens: int, line: str) -> None:
+def test_a_long_summary_is_cut_within_the_budget_and_says_so(max_tokens: int, line: str) -> None:
     summary = "v1\n" + "\n".join(f"{line} {number}" for number in range(2000))
     text = injected(summary, MEMORIES, max_tokens=max_tokens)
     assert len(text.encode()) <= max_tokens * 4
     assert len(text) <= MAX_CHARACTERS
     assert f"{line} 0\n" in text
-    assert text.endswith(f"{CUT}\n</memoryd_memory>\n")
+    assert CUT in text.splitlines()[-2]
 
 
 def test_a_budget_in_which_not_even_the_guidance_fits_gives_nothing() -> None:
@@ -89,45 +82,65 @@ def test_a_budget_in_which_not_even_the_guidance_fits_gives_nothing() -> None:
 
 
 def test_other_projects_are_named_and_ones_own_told_in_full() -> None:
-    text = of_project(SUMMARY, "/home/dev/shop/src")
+    text = injected(SUMMARY, MEMORIES, max_tokens=2500, selection=Selection(own={"/home/dev/shop"}))
     assert "run make check" in text
     assert "terraform: state, lock" in text
     assert "unlock by hand" not in text
+    assert "the state's lock" not in text
     assert "- Use tabs." in text
 
 
+def test_of_older_topics_of_other_projects_the_topic_lines_stand() -> None:
+    older = SUMMARY + "\n#### /home/dev/blog\n\n- posts: drafts\n  - desc: how drafts are named\n"
+    assert "how drafts are named" not in injected(older, MEMORIES, max_tokens=2500, selection=Selection(own=()))
+    assert "posts: drafts" in injected(older, MEMORIES, max_tokens=2500, selection=Selection(own=()))
+    assert "how drafts are named" in injected(older, MEMORIES, max_tokens=2500)
+
+
 def test_a_summary_of_a_persons_own_making_is_given_whole() -> None:
-    own = "v1\nJust use tabs.\n"
-    assert of_project(own, "/home/dev/shop") == own
+    assert "Just use tabs." in injected("v1\nJust use tabs.\n", MEMORIES, max_tokens=2500, selection=Selection(own=()))
 
 
-def test_recall_is_made_once_for_each_accepted_commit(home: Home) -> None:
-    (home.memories / "memory_summary.md").write_text(SUMMARY)
-    assert refresh(home, "a" * 40, max_tokens=2500) is True
-    everywhere = home.recall / "everywhere.md"
-    assert everywhere.read_text() == injected(SUMMARY, home.memories, max_tokens=2500)
-    assert stat.S_IMODE(everywhere.stat().st_mode) == 0o600
-    assert refresh(home, "a" * 40, max_tokens=2500) is False
-
-    (home.memories / "memory_summary.md").unlink()
-    assert refresh(home, "b" * 40, max_tokens=2500) is True
-    assert everywhere.read_text() == ""
-    assert json.loads((home.recall / "index.json").read_text())["commit"] == "b" * 40
-    assert {path.name for path in home.recall.iterdir()} == {"everywhere.md", "index.json"}
+def test_a_persons_lines_above_the_sections_are_given_and_open_no_project_to_others() -> None:
+    summary = SUMMARY.replace("v1\n", "v1\nMine: no emojis.\n")
+    text = injected(summary, MEMORIES, max_tokens=2500, selection=Selection(own=()))
+    assert "Mine: no emojis." in text
+    assert "unlock by hand" not in text
 
 
-@pytest.mark.parametrize("index", ["", "[]", "{}", "rubbish"])
-def test_an_index_that_says_nothing_is_made_anew(home: Home, index: str) -> None:
-    (home.recall / "index.json").write_text(index)
-    assert refresh(home, "a" * 40, max_tokens=2500) is True
+def _many(count: int) -> str:
+    """Topics of one project, one a day, of which topic 0 is the newest."""
+    days = "\n".join(
+        f"#### 20{99 - number:02}-01-01\n\n- topic {number}: words\n  - desc: {'so it is said ' * 10}\n"
+        for number in range(count)
+    )
+    return SUMMARY[: SUMMARY.index("### /home/dev/shop")] + f"### /src/app\n\n{days}"
 
 
-def test_a_place_that_cannot_be_written_is_a_clear_error_and_leaves_nothing(home: Home) -> None:
-    (home.recall / "everywhere.md").mkdir()
-    (home.recall / "everywhere.md" / "file").touch()
-    with pytest.raises(StorageError, match="cannot write"):
-        refresh(home, "a" * 40, max_tokens=2500)
-    assert [path.name for path in home.recall.iterdir()] == ["everywhere.md"]
+def test_the_newest_survive_a_cut() -> None:
+    text = injected(_many(80), MEMORIES, max_tokens=2500)
+    kept = [number for number in range(80) if f"topic {number}:" in text]
+    assert kept == list(range(len(kept)))
+    assert 5 < len(kept) < 80
+    assert "x topic" in text.splitlines()[-2]
+
+
+def test_the_most_used_survive_a_cut_however_old() -> None:
+    def usage(_scope: str, topic: Topic) -> tuple[int, int]:
+        return (3, 9) if topic.title == "topic 79" else (0, 0)
+
+    text = injected(_many(80), MEMORIES, max_tokens=2500, usage=usage)
+    assert "topic 79:" in text
+    assert "topic 0:" in text
+    assert "topic 78:" not in text
+
+
+def test_what_holds_everywhere_does_not_crowd_out_the_project() -> None:
+    preferences = "\n".join(f"- prefer the {number}th way of all the ways that there are" for number in range(400))
+    text = injected(SUMMARY.replace("- Use tabs.", preferences), MEMORIES, max_tokens=2500)
+    assert "run make check" in text
+    assert "the 0th way" in text
+    assert "x preference" in text
 
 
 @pytest.mark.parametrize(

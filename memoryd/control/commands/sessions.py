@@ -10,6 +10,7 @@ from memoryd.config import Settings
 from memoryd.control.console import moment, print_json
 from memoryd.daemon import control_socket
 from memoryd.daemon.house import daemon_holds, open_house
+from memoryd.daemon.recalling import keep_recall_ready
 from memoryd.errors import LedgerBusy, UsageError
 from memoryd.ledger import sessions
 from memoryd.ledger.database import Ledger
@@ -22,7 +23,7 @@ LIST_LIMIT: Final = 1_000_000
 EFFECTS: Final = {
     UserMode.ENABLED: "it is remembered: what was not extracted yet is extracted, whatever left it out before",
     UserMode.DISABLED: "it is not remembered: what it taught leaves the memory with the next consolidation",
-    UserMode.NO_RECALL: "it is remembered as the agent says",
+    UserMode.NO_RECALL: "it is remembered as the agent says, and given nothing of the memory when it is resumed",
 }
 
 
@@ -109,7 +110,9 @@ async def _chosen(settings: Settings, thread: str, mode: UserMode) -> dict[str, 
     home = Home(settings.home)
     try:
         async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="sessions") as context:
-            return told(await choose_mode(context, thread, mode))
+            chosen = await choose_mode(context, thread, mode)
+            await keep_recall_ready(context)
+            return told(chosen)
     except LedgerBusy:
         if not daemon_holds(home):
             raise

@@ -1,0 +1,60 @@
+"""The hook's runner at a path that upgrades keep: MEMORYD_HOME/bin/hook, a shell script that fails open by itself.
+
+It starts the interpreter that memoryd runs with on a copy of hook.py beside it, so that neither a package that is being
+replaced nor its imports stand between an agent and its session.
+"""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from memoryd.workspace.files import fsync_folder, temporary_beside, translated, write_durably
+from memoryd.workspace.layout import Home
+
+RUNNER: Final = "hook"
+PROGRAM: Final = "hook.py"
+_SCRIPT: Final = """\
+#!/bin/sh
+# Written by memoryd, and rewritten when it starts. Called as `hook AGENT EVENT` by agents; says nothing when it cannot.
+here={folder}
+for python in {interpreters}; do
+  if [ -x "$python" ]; then
+    "$python" -I -S -B "$here/{program}" "$@" 2>/dev/null
+    break
+  fi
+done
+exit 0
+"""
+
+
+def install_runner(home: Home, interpreters: Sequence[str] = ()) -> Path:
+    """Write the runner where it is missing or is not what it should be; return its path. Raises StorageError.
+
+    `interpreters`: absolute paths, the first that exists is taken; by default the running one and the one below it.
+    """
+    known = interpreters or [sys.executable, getattr(sys, "_base_executable", "")]
+    names = " ".join(dict.fromkeys(shlex.quote(name) for name in known if name))
+    script = _SCRIPT.format(folder=shlex.quote(str(home.bin.absolute())), interpreters=names, program=PROGRAM)
+    program = files("memoryd.recall").joinpath(PROGRAM).read_bytes()
+    _write(home.bin / PROGRAM, program, 0o600)
+    _write(home.bin / RUNNER, script.encode("utf-8", "surrogateescape"), 0o700)
+    return home.bin / RUNNER
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    with translated("write", path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (
+            not path.is_symlink()
+            and path.is_file()
+            and path.stat().st_mode & 0o777 == mode
+            and path.read_bytes() == data
+        ):
+            return
+        temporary = temporary_beside(path)
+        write_durably(temporary, data, mode=mode)
+        temporary.replace(path)
+    fsync_folder(path.parent)
