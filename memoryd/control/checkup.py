@@ -7,16 +7,19 @@ taken from there; what is here is asked for only when a person wants to know.
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from memoryd.clock import Clock
 from memoryd.config import NamedProvider, ProviderKind, Settings
 from memoryd.control import overview
+from memoryd.control.connecting.selftest import Given, try_agents
 from memoryd.credentials import resolve_api_key
 from memoryd.daemon.probing import Probe
 from memoryd.errors import ConfigError
 from memoryd.llm.question import Usage
 from memoryd.llm.spend import cost_of
+from memoryd.workspace.layout import Home
 
 SAFE_SQLITE: Final = (3, 51, 3)
 """Earlier ones may damage a WAL when two connections checkpoint; memoryd writes through one, so it is only named."""
@@ -41,12 +44,17 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """What checks look at. `ask` sends the smallest real request of a stage; None: nothing may be sent."""
+    """What checks look at. `ask` sends the smallest real request of a stage; None: nothing may be sent.
+
+    `given` says what an agent's session that starts in `cwd` should be given.
+    """
 
     settings: Settings
     environ: Mapping[str, str]
     clock: Clock
     ask: Callable[[Literal["extract", "consolidate"]], Awaitable[Probe]] | None
+    cwd: Path
+    given: Given
 
 
 Check = Callable[[Patient], Awaitable[list[Checked]]]
@@ -141,7 +149,13 @@ async def check_providers(patient: Patient) -> list[Checked]:
     return found
 
 
-CHECKS: Final[Sequence[Check]] = (check_ground, check_sqlite, check_caps, check_keys, check_providers)
+async def check_agents(patient: Patient) -> list[Checked]:
+    """Start each connected agent's hook as the agent would, in this folder: what comes, why, and how fast."""
+    tried = await try_agents(Home(patient.settings.home), patient.clock, patient.cwd, patient.given)
+    return [Checked(each.id, each.severity, each.evidence, each.remedy) for each in tried]
+
+
+CHECKS: Final[Sequence[Check]] = (check_ground, check_sqlite, check_caps, check_keys, check_agents, check_providers)
 
 
 async def _check_provider(patient: Patient, stage: Literal["extract", "consolidate"], named: NamedProvider) -> Checked:

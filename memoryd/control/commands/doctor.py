@@ -3,12 +3,15 @@
 import argparse
 import asyncio
 from dataclasses import asdict
+from pathlib import Path
 from typing import Final, Literal
 
 from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.checkup import Checked, Patient, examine
+from memoryd.control.commands.recall import recalled
+from memoryd.control.connecting.selftest import Due
 from memoryd.control.console import plural, print_json
 from memoryd.daemon import control_socket
 from memoryd.daemon.house import daemon_holds, open_house
@@ -35,7 +38,13 @@ def run(args: argparse.Namespace) -> int:
     async def ask(stage: Literal["extract", "consolidate"]) -> Probe:
         return await _probe(settings, stage)
 
-    patient = Patient(settings, environ, SystemClock(), None if args.offline else ask)
+    cwd = Path.cwd()
+
+    def given(agent: str) -> Due:
+        due = recalled(settings, cwd, agent=agent)
+        return Due(due.text, due.why, due.pending)
+
+    patient = Patient(settings, environ, SystemClock(), None if args.offline else ask, cwd, given)
     found = asyncio.run(examine(patient))
     if args.json:
         print_json([asdict(each) for each in found])

@@ -20,6 +20,7 @@ from memoryd.control.connecting.record import Record, digest
 from memoryd.control.connecting.target import Target, Way
 from memoryd.control.connecting.targets import TARGETS
 from memoryd.errors import UsageError
+from memoryd.recall.runner import install_runner
 from memoryd.workspace.layout import Home
 
 
@@ -96,6 +97,20 @@ def way_of(agent: str, via: str | None, home: Home, environ: Mapping[str, str]) 
     return target.way(chosen, folder, home)
 
 
+def way_taken(kept: Record, home: Home) -> Way:
+    """Return the way that was taken, wherever the agent's settings lie now. Raises UsageError for an unknown one."""
+    target = target_of(kept.agent)
+    for folder in kept.path.parents[:2]:
+        if kept.via in target.VIAS:
+            way = target.way(kept.via, folder, home)
+            if way.file == kept.path:
+                return way
+    raise UsageError(
+        f"this version does not know how {kept.agent} was connected by {kept.via} in {kept.path}",
+        remedy=f"take it out by hand; the file as it was before is {backup_of(kept.path)}",
+    )
+
+
 def connect(agent: str, via: str | None, home: Home, environ: Mapping[str, str], *, dry_run: bool) -> Change:
     """Connect one agent. Raises UsageError for what is refused, StorageError for what cannot be written."""
     kept = record.recorded(home, agent)
@@ -109,6 +124,8 @@ def connect(agent: str, via: str | None, home: Home, environ: Mapping[str, str],
     already = kept is not None and plan.after == plan.found.data
     done = Done.ALREADY if already else Done.CONNECTED
     backup = None if plan.base is None else backup_of(way.file)
+    if way.command and not dry_run:
+        install_runner(home)
     if not already and not dry_run:
         _write(agent, plan, home, kept)
     return Change(done, agent, way.via, way.file, plan.found.data, plan.after, backup, advice)
@@ -120,7 +137,7 @@ def disconnect(agent: str, home: Home, environ: Mapping[str, str], *, dry_run: b
     kept = record.recorded(home, agent)
     if kept is None:
         return _disconnect_unrecorded(agent, target, home, environ, dry_run=dry_run)
-    way = _way_in(kept, target, home)
+    way = way_taken(kept, home)
     found = look(kept.path)
     done, after = _undone(kept, way, found)
     if not dry_run:
@@ -181,19 +198,6 @@ def _write(agent: str, plan: _Plan, home: Home, kept: Record | None) -> None:
         Record(agent, plan.way.via, path, digest(plan.base), str(digest(plan.after)), plan.seam, folders),
     )
     files.replace(plan.found, plan.after)
-
-
-def _way_in(kept: Record, target: Target, home: Home) -> Way:
-    """Return the way that was taken, wherever the agent's settings lie now."""
-    for folder in kept.path.parents[:2]:
-        if kept.via in target.VIAS:
-            way = target.way(kept.via, folder, home)
-            if way.file == kept.path:
-                return way
-    raise UsageError(
-        f"this version does not know how {kept.agent} was connected by {kept.via} in {kept.path}",
-        remedy=f"take it out by hand; the file as it was before is {backup_of(kept.path)}",
-    )
 
 
 def _undone(kept: Record, way: Way, found: Found) -> tuple[Done, bytes | None]:

@@ -11,7 +11,7 @@ from memoryd.control.connecting.edits import Block, Edit, JsonEntry, Unusable
 from memoryd.control.connecting.files import look, refused
 from memoryd.control.connecting.jsonc import STRICT, Dialect, NotJson, parse
 from memoryd.errors import UsageError
-from memoryd.recall.summary import EVERYWHERE
+from memoryd.recall.hook import EVERYWHERE
 from memoryd.workspace.layout import Home
 
 HOOK: Final = "hook"
