@@ -108,7 +108,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=int(os.environ.get("EXAMPLES", "8")), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=int(os.environ.get("EXAMPLES", "5")), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEPS, min_size=3, max_size=8), st.integers(1, 15))
 def test_what_a_person_adds_stays_and_what_they_delete_stays_away(
     steps: list[tuple[str, str, int, int]], last: int

@@ -63,48 +63,49 @@ def a_symlink(folder: Path) -> None:
     (folder / "skills/linked").symlink_to(folder.parent)
 
 
-INPUTS: dict[str, tuple[Deed, str]] = {
-    "a file": (lambda folder: put(folder / "mine.md"), "mine.md"),
-    "a skill": (lambda folder: put(folder / "skills/mine/SKILL.md"), "skills/mine/SKILL.md"),
-    "a name that only other systems mind": (lambda folder: put(folder / "git~1"), "git~1"),
-    "a name with a backslash": (lambda folder: put(folder / "a\\b.md"), "a\\b.md"),
+NEW_FILES = ("mine.md", "skills/mine/SKILL.md", "git~1", "a\\b.md")
+"""A file, a skill, a name that only other systems mind, a name with a backslash: none is in the way of another."""
+
+
+def new_files(folder: Path) -> None:
+    for path in NEW_FILES:
+        put(folder / path)
+
+
+INPUTS: dict[str, tuple[Deed, tuple[str, ...]]] = {
+    "new files": (new_files, NEW_FILES),
     "a file where the summaries belong": (
         lambda folder: in_place_of(folder / "rollout_summaries", put),
-        "rollout_summaries.set-aside-1",
+        ("rollout_summaries.set-aside-1",),
     ),
     "a folder where the raw memories belong": (
         lambda folder: in_place_of(folder / "raw_memories.md", lambda path: put(path / "x.md")),
-        "raw_memories.md.set-aside-1/x.md",
+        ("raw_memories.md.set-aside-1/x.md",),
     ),
     "a folder where the handbook belongs": (
         lambda folder: in_place_of(folder / "MEMORY.md", lambda path: put(path / "x.md")),
-        "MEMORY.md.set-aside-1/x.md",
+        ("MEMORY.md.set-aside-1/x.md",),
     ),
     "a folder where a summary belongs": (
         lambda folder: in_place_of(
             next(path for path in sorted((folder / "rollout_summaries").iterdir()) if "tabs" in path.name),
             lambda path: put(path / "x.md"),
         ),
-        "",
+        (),
     ),
 }
-NO_INPUTS: dict[str, tuple[Deed, str]] = {
-    "a large file": (lambda folder: put(folder / "big.md", MINE * 200_000), "big.md"),
-    "a binary": (lambda folder: put(folder / "logo.png", b"\x89PNG\x00" + MINE), "logo.png"),
-    "an editor's swap file": (lambda folder: put(folder / ".MEMORY.md.swp"), ".MEMORY.md.swp"),
-    "an editor's backup": (lambda folder: put(folder / "MEMORY.md~"), "MEMORY.md~"),
-    "a hidden folder": (lambda folder: put(folder / ".obsidian/app.json"), ".obsidian/app.json"),
-    "a secret": (
-        lambda folder: put(folder / "keys.md", b"token ghp_" + b"a1B2" * 9 + b"\n" + MINE),
-        "keys.md",
-    ),
-    "a symlink": (a_symlink, "link.md"),
-    "a nested repository": (a_nested_repository, "project/notes.md"),
-    "a file where the extensions belong": (
-        lambda folder: in_place_of(folder / "extensions", put),
-        "extensions",
-    ),
+NO_INPUTS: dict[str, Deed] = {
+    "big.md": lambda folder: put(folder / "big.md", MINE * 200_000),
+    "logo.png": lambda folder: put(folder / "logo.png", b"\x89PNG\x00" + MINE),
+    ".MEMORY.md.swp": lambda folder: put(folder / ".MEMORY.md.swp"),
+    "MEMORY.md~": lambda folder: put(folder / "MEMORY.md~"),
+    ".obsidian/app.json": lambda folder: put(folder / ".obsidian/app.json"),
+    "keys.md": lambda folder: put(folder / "keys.md", b"token ghp_" + b"a1B2" * 9 + b"\n" + MINE),
+    "link.md": a_symlink,
+    "project/notes.md": a_nested_repository,
+    "extensions": lambda folder: in_place_of(folder / "extensions", put),
 }
+"""Too large, binary, an editor's swap file and backup, hidden, with a secret, a link, a repository, in the way."""
 POINTS = ("before", "evidence_staged", "before_rename:MEMORY.md")
 
 
@@ -140,27 +141,32 @@ async def test_what_a_person_puts_in_is_taken_in_and_never_lost(
     tmp_path: Path, clock: FakeClock, name: str, point: str
 ) -> None:
     """It shows in the next diff, and is part of what is accepted then."""
-    deed, path = INPUTS[name]
+    deed, paths = INPUTS[name]
     home = await after_a_person(tmp_path, clock, deed, point)
     memories, repo = home.memories, a_repository(home)
     accepted = repo.accepted()
     assert accepted is not None
-    if not path:
+    if not paths:
         (found,) = memories.glob("rollout_summaries/*.set-aside-1/x.md")
-        path = found.relative_to(memories).as_posix()
-    assert (memories / path).read_bytes() == MINE
-    assert repo.read(accepted, path) == MINE
+        paths = (found.relative_to(memories).as_posix(),)
+    for path in paths:
+        assert (memories / path).read_bytes() == MINE
+        assert repo.read(accepted, path) == MINE
 
 
 @pytest.mark.parametrize("point", ["before", "before_rename:MEMORY.md"])
-@pytest.mark.parametrize("name", NO_INPUTS)
 async def test_what_is_no_input_stays_where_it_is_and_in_no_history(
-    tmp_path: Path, clock: FakeClock, name: str, point: str
+    tmp_path: Path, clock: FakeClock, point: str
 ) -> None:
-    deed, path = NO_INPUTS[name]
+    def deed(folder: Path) -> None:
+        for act in NO_INPUTS.values():
+            act(folder)
+
     home = await after_a_person(tmp_path, clock, deed, point)
-    assert MINE in (home.memories / path).read_bytes()
-    assert path not in git(home.memories, "log", "--all", "--name-only", "--format=").split("\n")
+    history = git(home.memories, "log", "--all", "--name-only", "--format=").split("\n")
+    for path in NO_INPUTS:
+        assert MINE in (home.memories / path).read_bytes(), path
+        assert path not in history
 
 
 async def test_a_pipe_a_socket_and_a_device_hold_nobody_up(tmp_path: Path, clock: FakeClock) -> None:
