@@ -113,6 +113,81 @@ def test_yes_asks_nothing_and_consents_to_nothing(fresh: Shell, monkeypatch: pyt
     assert answers.read() == "all\n"
 
 
+def test_anthropic_is_written_with_its_address_and_its_variable(fresh: Shell) -> None:
+    said = fresh("init", "--yes", "--provider", "anthropic", "--model", "m")
+    assert said.code == 0, said
+    made = settings(fresh).provider_for("extract").provider
+    assert (made.kind, made.base_url, made.api_key_env) == (
+        "anthropic",
+        "https://api.anthropic.com",
+        "ANTHROPIC_API_KEY",
+    )
+
+
+def a_program(fresh: Shell, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    folder = fresh.folder / "bin"
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_the_program_that_is_here_answers_as_it_is_set(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_program(fresh, monkeypatch, "claude")
+    said = fresh("init", "--yes", "--provider", "command")
+    assert said.code == 0, said
+    made = settings(fresh).provider_for("consolidate")
+    assert (made.provider.command, made.model) == (("claude", "-p"), "default")
+
+
+def test_any_other_command_is_taken_with_its_arguments(fresh: Shell) -> None:
+    said = fresh("init", "--yes", "--provider", "command", "--command", "my-tool 'two words' {model}", "--model", "m")
+    assert said.code == 0, said
+    made = settings(fresh).provider_for("extract")
+    assert (made.provider.command, made.model) == (("my-tool", "two words", "{model}"), "m")
+
+
+@pytest.mark.parametrize(
+    ("here", "words"), [((), "none of claude, codex, gemini, opencode is on PATH"), (("codex", "claude"), "--command")]
+)
+def test_no_program_is_guessed(
+    fresh: Shell, monkeypatch: pytest.MonkeyPatch, here: tuple[str, ...], words: str
+) -> None:
+    a_program(fresh, monkeypatch, *here)
+    said = fresh("init", "--yes", "--provider", "command")
+    assert said.code == 2
+    assert words in said.err
+    assert not fresh.home.config_file.exists()
+
+
+def test_on_a_terminal_the_program_that_is_found_is_proposed(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_program(fresh, monkeypatch, "codex")
+    monkeypatch.setattr(sys, "stdin", Terminal("command\n\n\n\n"))
+    said = fresh("init")
+    assert said.code == 0, said
+    assert "command: codex found" in said.out
+    assert settings(fresh).provider_for("extract").provider.command == ("codex", "exec")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--model", "m"),
+        ("--base-url", "http://127.0.0.1:9/v1"),
+        ("--provider", "offline", "--api-key-env", "MY_KEY"),
+        ("--provider", "openai", "--model", "m", "--command", "claude"),
+        ("--provider", "command", "--command", "claude", "--api-key-file", "key"),
+        ("--provider", "command", "--command", "my-tool 'open"),
+    ],
+)
+def test_an_option_that_says_nothing_is_refused(fresh: Shell, words: tuple[str, ...]) -> None:
+    said = fresh("init", "--yes", *words)
+    assert said.code == 2
+    assert "memoryd: " in said.err
+    assert not fresh.home.config_file.exists()
+
+
 def test_every_agent_is_found_by_its_usual_home_or_where_its_variable_moved_it(
     fresh: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
