@@ -27,6 +27,21 @@ def test_an_empty_list_says_so(shell: Shell) -> None:
     assert shell("jobs", "--json").json == []
 
 
+def test_a_job_is_found_by_the_bare_id_of_its_session(shell: Shell) -> None:
+    a_dead_job(shell, "generic:editor-7")
+    a_dead_job(shell, "generic:editor-70")
+    for key in ("generic:editor-7", "editor-7"):
+        assert "generic:editor-7 " in shell("jobs", "show", key).out
+    assert shell("jobs", "show", "editor").code == 2
+    assert shell("jobs", "show", "ditor-7").code == 2
+
+
+def test_a_list_takes_no_key(shell: Shell) -> None:
+    said = shell("jobs", "list", "editor-7")
+    assert (said.code, said.out) == (2, "")
+    assert "memoryd jobs show editor-7" in said.err
+
+
 def test_jobs_are_listed_as_what_they_are(shell: Shell) -> None:
     a_dead_job(shell)
     shell.write(enqueue, OTHER)

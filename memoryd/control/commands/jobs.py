@@ -42,6 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do the action. Exit 1 when there is nothing to retry."""
     settings = config.load(args.home, environ=config.environ())
+    if args.action == "list" and args.key:
+        raise UsageError("`memoryd jobs list` takes no key", remedy=f"`memoryd jobs show {args.key}` shows one job")
     if args.action == "list":
         return asyncio.run(_list(settings, args))
     if args.action == "retry" and args.all:
@@ -150,10 +152,11 @@ async def _reader(settings: Settings) -> Ledger:
 
 
 async def _find(ledger: Ledger, key: str) -> JobRow:
-    """Find a job by its key, or by the unique beginning of one."""
+    """Find a job by its key, its bare form without the agent's name, or the unique beginning of either."""
     rows = await ledger.read(jobs.list_jobs, limit=1_000_000)
     exact = [row for row in rows if row.job_key == key or f"{row.kind}/{row.job_key}" == key or row.kind == key]
-    found = exact or [row for row in rows if row.job_key.startswith(key)]
+    bare = [row for row in rows if row.job_key.partition(":")[2] == key]
+    found = exact or bare or [row for row in rows if row.job_key.startswith(key) or f":{key}" in row.job_key]
     if len(found) == 1:
         return found[0]
     if found:
