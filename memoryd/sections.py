@@ -167,7 +167,7 @@ class Provider(_Section):
         if self.kind is ProviderKind.OPENAI_CHAT and self.base_url is None:
             raise ValueError("kind openai-chat needs a base_url")
         if (self.kind is ProviderKind.COMMAND) != bool(self.command):
-            raise ValueError("kind command needs command = [program, ...], and no other kind takes it")
+            raise ValueError("needs command = [program, ...] for the kind command, and no other kind takes it")
         return self
 
 

@@ -37,7 +37,7 @@ def read_duration(value: object, *, least: float = 0.0) -> Seconds:
     elif isinstance(value, Seconds):
         seconds = value
     else:
-        raise ValueError('write a number and its unit (ms, s, m, h, d, w) in quotes, such as "90s", "6h" or "10d"')
+        raise ValueError('must be a number and its unit (ms, s, m, h, d, w) in quotes, such as "90s", "6h" or "10d"')
     if not least <= seconds <= _LONGEST_SECONDS:
         raise ValueError(f"must be at least {duration_text(least)} and at most {duration_text(_LONGEST_SECONDS)}")
     return seconds

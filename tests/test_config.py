@@ -263,10 +263,10 @@ def test_an_unknown_key_inside_a_variable_is_refused_with_its_name(tmp_path: Pat
 @pytest.mark.parametrize(
     ("toml", "told"),
     [
-        ("discover.min_idle = 6", "discover.min_idle write a number and its unit (ms, s, m, h, d, w) in quotes"),
-        ('discover.min_idle = "6"', "discover.min_idle write a number and its unit"),
-        ('discover.min_idle = "6 parsecs"', "discover.min_idle write a number and its unit"),
-        ('discover.min_idle = "-6h"', "discover.min_idle write a number and its unit"),
+        ("discover.min_idle = 6", "discover.min_idle must be a number and its unit (ms, s, m, h, d, w) in quotes"),
+        ('discover.min_idle = "6"', "discover.min_idle must be a number and its unit"),
+        ('discover.min_idle = "6 parsecs"', "discover.min_idle must be a number and its unit"),
+        ('discover.min_idle = "-6h"', "discover.min_idle must be a number and its unit"),
         ('discover.max_age = "9999999w"', "discover.max_age must be at least 0s and at most 3650d"),
         ('discover.scan_interval = "999ms"', "discover.scan_interval must be at least 1s"),
         ('ledger.lease = "1s"', "ledger.lease must be at least 2s"),
@@ -299,8 +299,8 @@ def test_an_unknown_key_inside_a_variable_is_refused_with_its_name(tmp_path: Pat
         ("providers.a = {}", "providers.a.kind is missing"),
         ('providers.a.kind = "azure"', "providers.a.kind must be 'openai', 'openai-chat', 'anthropic', 'command' or"),
         ('providers.a.kind = "openai-chat"', "providers.a kind openai-chat needs a base_url"),
-        ('providers.a.kind = "command"', "providers.a kind command needs command"),
-        ('providers.a = {kind = "offline", command = ["x"]}', "providers.a kind command needs command"),
+        ('providers.a.kind = "command"', "providers.a needs command"),
+        ('providers.a = {kind = "offline", command = ["x"]}', "providers.a needs command"),
         (
             'providers.a = {kind = "openai", base_url = "ftp://x"}',
             "providers.a.base_url must be an http:// or https://",

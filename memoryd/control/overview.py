@@ -193,7 +193,7 @@ def _waits(waiting: list[JobRow]) -> list[Finding]:
             f"waiting_{reason}",
             "warning",
             f"{number} job{'s wait' if number != 1 else ' waits'} because of {reason}: {errors[reason] or 'no error'}",
-            "it is tried again by itself; `memoryd status` says when",
+            "it is tried again by itself; `memoryd jobs` says when",
         )
         for reason, number in reasons.items()
     ]
