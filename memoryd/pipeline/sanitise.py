@@ -15,7 +15,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from memoryd.sources.items import Item, ItemKind
-from memoryd.text import MARKER_OPEN, may_mention
+from memoryd.text import MARKER_OPEN, may_mention, plain
 
 
 class Reason(StrEnum):
@@ -30,10 +30,12 @@ class Reason(StrEnum):
 
 
 BASE64_MARK: Final = "[... base64 omitted ...]"
-_LESS = r"(?:<|&(?:amp;){0,4}(?:lt|#0{0,4}60|#x0{0,4}3c);|\\{1,8}(?:u003c|x3c)|%3c)"
-_GREATER = r"(?:>|&(?:amp;){0,4}(?:gt|#0{0,4}62|#x0{0,4}3e);|\\{1,8}(?:u003e|x3e)|%3e)"
-_SLASH = r"(?:\\{0,8}/|&(?:amp;){0,4}#(?:0{0,4}47|x0{0,4}2f);|\\{1,8}(?:u002f|x2f)|%2f)"
-"""Angle brackets and the slash as they are, escaped for HTML or JSON any number of times, or for a URL."""
+_LESS = r"(?:[<＜]|&(?:amp;){0,4}(?:lt|#0{0,4}60|#x0{0,4}3c);|\\{1,8}(?:u003c|x3c)|%3c)"
+_GREATER = r"(?:[>＞]|&(?:amp;){0,4}(?:gt|#0{0,4}62|#x0{0,4}3e);|\\{1,8}(?:u003e|x3e)|%3e)"
+_SLASH = r"(?:\\{0,8}[/／]|&(?:amp;){0,4}#(?:0{0,4}47|x0{0,4}2f);|\\{1,8}(?:u002f|x2f)|%2f)"
+"""Angle brackets and the slash as they are, in full width, escaped for HTML or JSON (any number of times) or a URL."""
+_JOINERS = re.compile("[\xad\u034f\u180e\u200c\u200d\ufe00-\ufe0f]")
+"""What nobody sees and some scripts need: it stays, but in a tag."""
 _DATA_URL = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/]{64,}={0,2}")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{1024,}={0,2}")
 _TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]{0,30}[ -/]{0,3}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\))")
@@ -171,12 +173,21 @@ class _Spans:
 def _strip_unseen(text: str, tags: _Tags | None) -> tuple[_Stripped, int]:
     """Take out private spans, and what nobody sees; the count is of base64.
 
-    A tag may stand inside a terminal's sequence, and a sequence inside a tag: neither hides the other.
+    A tag may stand inside a terminal's sequence, and a sequence inside a tag: neither hides the other. What looks like
+    a tag is one, whatever stands in it that nobody sees.
     """
     raw = _strip_private(text, tags) if "\x1b" in text else _Stripped(text, 0)
     shown, blobs = _plain(raw.text)
-    bare = _strip_private(shown, tags)
+    bare = _strip_private(_unjoined(plain(shown), tags), tags)
     return _Stripped(bare.text, raw.spans + bare.spans, raw.open_at_end or bare.open_at_end), blobs
+
+
+def _unjoined(text: str, tags: _Tags | None) -> str:
+    """Return a text without joiners if a tag is among what they join."""
+    if tags is None or text.isascii() or not _JOINERS.search(text):
+        return text
+    bare = _JOINERS.sub("", text)
+    return bare if tags.stand_in(bare) else text
 
 
 def _strip_memory(text: str) -> _Stripped:
