@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from memoryd.control.connecting import files
 from memoryd.control.connecting.target import hook_command
+from memoryd.errors import UsageError
 from memoryd.workspace.layout import Home
 from tests.control.conftest import Shell
 
@@ -366,6 +368,48 @@ def test_a_lost_record_or_backup_still_lets_go_of_the_file(shell: Shell, user: P
     (shell.home.path / "connect" / "claude.json").write_text("[]")
     said = shell("disconnect", "claude")
     assert (said.code, "remove it" in said.err) == (1, True)
+
+
+def test_without_a_record_a_file_of_ours_alone_goes_and_a_backup_that_a_crash_left_too(
+    shell: Shell, user: Path
+) -> None:
+    settings_of(user, "copilot")
+    shell("connect", "copilot")
+    (shell.home.path / "connect" / "copilot.json").unlink()
+    assert shell("disconnect", "copilot", "--json").json["result"] == "taken out"
+    assert not (user / ".copilot" / "hooks" / "memoryd.json").exists()
+    file = settings_of(user, "claude", "settings.json", "claude-settings.json")
+    backup = file.with_name("settings.json.memoryd-backup")
+    backup.write_bytes(file.read_bytes())
+    assert shell("disconnect", "claude").out == "claude is not connected\n"
+    assert not backup.exists()
+
+
+def test_a_file_that_would_be_chosen_now_does_not_hide_the_one_that_was(shell: Shell, user: Path) -> None:
+    """OpenCode's second file, Codex's other place for hooks and its override appear after connecting."""
+    for agent, via, name, recorded, later in (
+        ("opencode", "instructions", "opencode.json", "opencode.json", "opencode.jsonc"),
+        ("codex", "hook", "config.toml", "codex-config.toml", "hooks.json"),
+        ("codex", "instructions", "AGENTS.md", "codex-AGENTS.md", "AGENTS.override.md"),
+    ):
+        file = settings_of(user, agent, name, recorded)
+        assert shell("connect", agent, "--via", via).code == 0
+        file.with_name(later).write_text('{"hooks": {}}' if later.endswith(("json", "jsonc")) else "words")
+        again = shell("connect", agent, "--via", via)
+        assert (again.code, str(file) in again.err) == (2, True), "nothing is told twice"
+        assert shell("disconnect", agent, "--json").json["result"] == "restored"
+        assert file.read_bytes() == (FIXTURES / recorded).read_bytes()
+
+
+def test_a_change_that_another_program_makes_at_this_moment_is_not_overwritten(user: Path) -> None:
+    file = user / "settings.json"
+    file.write_text("{}")
+    found = files.look(file)
+    file.write_text('{"theirs": 1}')
+    with pytest.raises(UsageError, match="another program changed it"):
+        files.replace(found, b'{"ours": 1}')
+    assert file.read_text() == '{"theirs": 1}'
+    assert [path.name for path in user.iterdir()] == ["settings.json"]
 
 
 def test_what_an_earlier_version_wrote_is_brought_up_to_date(shell: Shell, user: Path) -> None:

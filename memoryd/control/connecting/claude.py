@@ -17,14 +17,13 @@ def folder(environ: Mapping[str, str]) -> Path:
     return target.settings_folder(environ, "CLAUDE_CONFIG_DIR", ".claude")
 
 
-def way(via: str, folder: Path, home: Home) -> Way:
+def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:
     """Return the hook, or the line that imports the summary."""
     if via == HOOK:
-        return target.grouped_hook(
-            folder / "settings.json", home, "claude", timeout=target.TIMEOUT_SECONDS, sources=target.SOURCES
-        )
+        file = folder / "settings.json"
+        return (target.grouped_hook(file, home, "claude", timeout=target.TIMEOUT_SECONDS, sources=target.SOURCES),)
     path = str(target.summary_file(home)).replace(" ", "\\ ")  # an import ends at the first space that is not escaped
-    return target.markdown_block(folder / "CLAUDE.md", IMPORT, f"@{path}")
+    return (target.markdown_block(folder / "CLAUDE.md", IMPORT, f"@{path}"),)
 
 
 def advice(via: str, folder: Path) -> list[str]:

@@ -23,17 +23,17 @@ def folder(environ: Mapping[str, str]) -> Path:
     return target.settings_folder(environ, "CODEX_HOME", ".codex")
 
 
-def way(via: str, folder: Path, home: Home) -> Way:
+def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:
     """Return the hook, or the block. Codex warns where one folder holds hooks in both of its files."""
     if via == INSTRUCTIONS:
         override = folder / "AGENTS.override.md"  # stands in place of AGENTS.md where it is
-        file = override if look(override).text.strip() else folder / "AGENTS.md"
-        return target.markdown_block(file, INSTRUCTIONS, target.pointer(home))
-    own = folder / "hooks.json"
-    settings = folder / "config.toml"
-    if not own.exists() and _events(_settings(settings)):
-        return _toml_hook(settings, home)
-    return target.grouped_hook(own, home, "codex", timeout=target.TIMEOUT_SECONDS, sources=target.SOURCES)
+        usual = target.markdown_block(folder / "AGENTS.md", INSTRUCTIONS, target.pointer(home))
+        instead = target.markdown_block(override, INSTRUCTIONS, target.pointer(home))
+        return (instead, usual) if look(override).text.strip() else (usual, instead)
+    own, settings = folder / "hooks.json", folder / "config.toml"
+    usual = target.grouped_hook(own, home, "codex", timeout=target.TIMEOUT_SECONDS, sources=target.SOURCES)
+    instead = _toml_hook(settings, home)
+    return (instead, usual) if not own.exists() and _events(_settings(settings)) else (usual, instead)
 
 
 def advice(via: str, folder: Path) -> list[str]:

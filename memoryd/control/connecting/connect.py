@@ -94,15 +94,14 @@ def way_of(agent: str, via: str | None, home: Home, environ: Mapping[str, str]) 
             remedy=f"install it and start it once, or set the variable that moves its settings; then `memoryd connect"
             f" {agent}`",
         )
-    return target.way(chosen, folder, home)
+    return target.ways(chosen, folder, home)[0]
 
 
 def way_taken(kept: Record, home: Home) -> Way:
     """Return the way that was taken, wherever the agent's settings lie now. Raises UsageError for an unknown one."""
     target = target_of(kept.agent)
     for folder in kept.path.parents[:2]:
-        if kept.via in target.VIAS:
-            way = target.way(kept.via, folder, home)
+        for way in target.ways(kept.via, folder, home) if kept.via in target.VIAS else ():
             if way.file == kept.path:
                 return way
     raise UsageError(
@@ -235,17 +234,29 @@ def _disconnect_unrecorded(
 ) -> Change:
     """Without a record (a home that was made anew, a crash): take out what is ours wherever it may stand."""
     folder = target.folder(environ)
-    for via in target.VIAS if folder.is_dir() else ():
-        way = target.way(via, folder, home)
-        found = look(way.file)
+    ways = [way for via in target.VIAS if folder.is_dir() for way in target.ways(via, folder, home)]
+    for way in ways:
+        found, backup = look(way.file), look(backup_of(way.file))
         try:
-            if way.edit.mine(found.text) is None:
-                continue
-            after = way.edit.remove(found.text, Seam()).encode("utf-8")
+            after = _guessed(way, found, backup)
         except Unusable as error:
             raise files.refused(way.file, str(error)) from None
-        files.refuse_unwritable(found)
+        if after != found.data:
+            files.refuse_unwritable(found)
         if not dry_run:
             _settle(found, after)
-        return Change(Done.TAKEN_OUT, agent, via, way.file, found.data, after)
+            if backup.data is not None and backup.data == after:
+                files.delete(backup.path)  # a crash left it, or what it was for is done now
+        if after != found.data:
+            return Change(Done.TAKEN_OUT, agent, way.via, way.file, found.data, after)
     return Change(Done.NOT_CONNECTED, agent)
+
+
+def _guessed(way: Way, found: Found, backup: Found) -> bytes | None:
+    """Return what the file is without us: what it was, where it is exactly what connecting makes of that."""
+    if way.edit.mine(found.text) is None:
+        return found.data
+    for before, text in ((None, ""), (backup.data, backup.text)):
+        if way.edit.insert(text)[0] == found.text:
+            return before
+    return way.edit.remove(found.text, Seam()).encode("utf-8")

@@ -18,13 +18,13 @@ def folder(environ: Mapping[str, str]) -> Path:
     return target.settings_folder(environ, "COPILOT_HOME", ".copilot")
 
 
-def way(via: str, folder: Path, home: Home) -> Way:  # noqa: ARG001 (it has one way only)
+def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:  # noqa: ARG001 (it has one way only)
     """Return the hook in hooks/memoryd.json."""
     command = target.hook_command(home, "copilot", "sessionStart")
     value = {"type": "command", "bash": command, "timeoutSec": target.TIMEOUT_SECONDS}
     shape = target.hook_shape("copilot")
     edit = JsonEntry(("hooks", "sessionStart"), value, command, shape, root={"version": 1})
-    return Way(HOOK, folder / "hooks" / "memoryd.json", edit, command)
+    return (Way(HOOK, folder / "hooks" / "memoryd.json", edit, command),)
 
 
 def advice(via: str, folder: Path) -> list[str]:  # noqa: ARG001 (it has one way only)

@@ -152,7 +152,7 @@ class Block:
     def others(self, text: str) -> str | None:
         """Return the block of another home."""
         found = self._find(text)
-        return found[0] if found and self.mark not in found[0] else None
+        return found[0].splitlines()[1] if found and self.mark not in found[0] else None
 
     def is_bare(self, text: str) -> bool:
         """Say whether nothing is left."""

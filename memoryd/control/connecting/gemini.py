@@ -18,11 +18,11 @@ def folder(environ: Mapping[str, str]) -> Path:
     return target.settings_folder(environ, "GEMINI_CLI_HOME", ".gemini", below=".gemini")
 
 
-def way(via: str, folder: Path, home: Home) -> Way:  # noqa: ARG001 (it has one way only)
+def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:  # noqa: ARG001 (it has one way only)
     """Return the hook, for every source of a session's start."""
     milliseconds = target.TIMEOUT_SECONDS * 1000
     file = folder / "settings.json"
-    return target.grouped_hook(file, home, "gemini", timeout=milliseconds, sources=None, dialect=DIALECT)
+    return (target.grouped_hook(file, home, "gemini", timeout=milliseconds, sources=None, dialect=DIALECT),)
 
 
 def advice(via: str, folder: Path) -> list[str]:  # noqa: ARG001 (it has one way only)

@@ -21,13 +21,14 @@ def folder(environ: Mapping[str, str]) -> Path:
     return target.settings_folder(environ, "XDG_CONFIG_HOME", ".config/opencode", below="opencode")
 
 
-def way(via: str, folder: Path, home: Home) -> Way:
-    """Return the entry, in the file that OpenCode reads last of those that are there."""
+def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:
+    """Return the entry, first in the file that OpenCode reads last of those that are there."""
     commented, plain = folder / "opencode.jsonc", folder / "opencode.json"
     path = str(target.summary_file(home))
     shape = re.compile(r"/.*/recall/everywhere\.md", re.DOTALL)
     edit = JsonEntry(("instructions",), path, path, shape, DIALECT)
-    return Way(via, commented if commented.exists() or commented.is_symlink() else plain, edit)
+    is_commented = commented.exists() or commented.is_symlink()
+    return tuple(Way(via, file, edit) for file in ((commented, plain) if is_commented else (plain, commented)))
 
 
 def advice(via: str, folder: Path) -> list[str]:  # noqa: ARG001 (every way is the same)

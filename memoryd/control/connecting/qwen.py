@@ -18,11 +18,11 @@ def folder(environ: Mapping[str, str]) -> Path:
     return target.settings_folder(environ, "QWEN_HOME", ".qwen")
 
 
-def way(via: str, folder: Path, home: Home) -> Way:  # noqa: ARG001 (it has one way only)
+def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:  # noqa: ARG001 (it has one way only)
     """Return the hook."""
     milliseconds = target.TIMEOUT_SECONDS * 1000
     file = folder / "settings.json"
-    return target.grouped_hook(file, home, "qwen", timeout=milliseconds, sources=target.SOURCES, dialect=DIALECT)
+    return (target.grouped_hook(file, home, "qwen", timeout=milliseconds, sources=target.SOURCES, dialect=DIALECT),)
 
 
 def advice(via: str, folder: Path) -> list[str]:  # noqa: ARG001 (it has one way only)

@@ -57,8 +57,11 @@ class Target(Protocol):
         """Return where the agent's settings lie."""
         ...
 
-    def way(self, via: str, folder: Path, home: Home) -> Way:
-        """Return one of VIAS. Raises UsageError when a file that decides about it cannot be used."""
+    def ways(self, via: str, folder: Path, home: Home) -> tuple[Way, ...]:
+        """Return what one of VIAS can mean, first what it means as the folder is now.
+
+        Raises UsageError when a file that decides about it cannot be used.
+        """
         ...
 
     def advice(self, via: str, folder: Path) -> list[str]:
