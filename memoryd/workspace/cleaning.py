@@ -111,7 +111,7 @@ def _clean_summary(
         return new, sorted(set(statements_of(text)) - set(statements_of(new)))
     standing = parse_handbook(handbook.text).groups
     own = frozenset(persons.get(SUMMARY_FILE, ()))
-    stays = [*_evidence(work), *statements_of(handbook.text), *own]
+    stays = [*_evidence(work), *statements_of(handbook.text), *(group.title for group in standing), *own]
     lost = Lost(
         titles=frozenset(handbook.titles) - {group.title.casefold() for group in standing},
         cwds=frozenset(handbook.cwds) - {(group.cwd or "").casefold() for group in standing} - {""},

@@ -115,14 +115,14 @@ def _clean_topic(node: Node, topic: Line, lost: Lost, removed: list[str], *, is_
     if _is_persons(topic, lost):
         return
     below = [line for line in node.statements if line.under is topic]
-    if is_lost or not lost.titles.isdisjoint(_titles(topic)):
+    title, colon, row = topic.lines[0].partition(": ")
+    if is_lost or not lost.titles.isdisjoint(_titles(topic)) or lost.words.are_in(title):
         removed.extend(line.key for line in (topic, *below))
         node.remove([topic])
         return
     for line in [line for line in below if not _is_persons(line, lost) and lost.words.are_in(line.key)]:
         removed.append(line.key)
         node.remove([line])
-    title, colon, row = topic.lines[0].partition(": ")
     kept = [word for word in row.split(", ") if not lost.words.are_in(word)]
     if colon and len(kept) < len(row.split(", ")):
         removed.append(topic.key)
