@@ -4,15 +4,19 @@ The agent waits for this, so it imports the standard library only, reads bounded
 open: whatever is wrong, nothing is printed and the exit code is 0. runner.py copies this very file to MEMORYD_HOME/bin.
 """
 
-import json
 import os
-import re
 import select
-import signal
 import stat
 import sys
 import time
-import unicodedata
+
+try:
+    # What json and signal are made of: importing these two takes longer than all else here, for what is not needed.
+    import _json
+    import _signal
+except ImportError:  # another Python than CPython
+    _json = None  # type: ignore[assignment]
+    _signal = None  # type: ignore[assignment]
 
 MARKER = "<memoryd_memory>"
 MAX_STDIN_BYTES = 1 << 20
@@ -27,8 +31,13 @@ MAX_DEPTH = 200
 EVERYWHERE = "everywhere.md"
 INDEX = "index.json"
 START = "sessionstart"
-HOOK_SPECIFIC = ("claude", "codex", "gemini", "qwen")
-"""Agents that take hookSpecificOutput.additionalContext; copilot and cursor have keys of their own."""
+HOOK_SPECIFIC = '{"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": TEXT}}'
+SCHEMAS = {
+    **dict.fromkeys(("claude", "codex", "gemini", "qwen"), HOOK_SPECIFIC),
+    "copilot": '{"additionalContext": TEXT}',
+    "cursor": '{"additional_context": TEXT, "continue": true}',
+}
+"""What each agent takes, and nothing else: TEXT is a JSON string."""
 
 
 class Found:
@@ -44,14 +53,14 @@ class Found:
 def run(recall: str, agent: str, event: str) -> int:
     """Answer one hook: what the agent sent is on stdin, the answer goes to stdout. Always 0."""
     try:
-        signal.setitimer(signal.ITIMER_REAL, LIFE_SECONDS)
+        live_for(LIFE_SECONDS)
         answer = reply(recall, agent, event, read_stdin(0))
         if answer:
             os.write(1, answer.encode())
     except Exception:  # noqa: BLE001, S110 -- fails open: the agent's session is worth more than its memory
         pass
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        live_for(0)
     return 0
 
 
@@ -59,7 +68,7 @@ def reply(recall: str, agent: str, event: str, said: bytes) -> str:
     """Return what is printed: exactly what the agent's schema allows, or nothing."""
     if event.casefold() != START:
         return ""
-    request = json.loads(said)
+    request = parsed(said)
     named = request.get("hook_event_name", event)
     if request.get("agent_id") or not isinstance(named, str) or named.casefold() != START:
         return ""  # a sub-agent is given nothing: its parent passes on what matters
@@ -78,22 +87,14 @@ def working_directory(request: "dict[str, object]") -> str:
 
 def in_schema(agent: str, text: str) -> str:
     """Put the text where the agent takes it from; nothing for an agent whose schema is not known."""
-    answer: dict[str, object]
-    if agent in HOOK_SPECIFIC:
-        answer = {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
-    elif agent == "copilot":
-        answer = {"additionalContext": text}
-    elif agent == "cursor":
-        answer = {"additional_context": text, "continue": True}
-    else:
-        return ""
-    return json.dumps(answer, ensure_ascii=False) + "\n"
+    schema = SCHEMAS.get(agent, "")
+    return f"{schema.replace('TEXT', quoted(text))}\n" if schema else ""
 
 
 def given(recall: str, cwd: str, *, agent: str, session: str) -> str:
     """Return the ready-made text of a session, empty when there is none for it."""
     for _ in range(2):  # the files of an index may be gone when it was replaced meanwhile
-        index = json.loads(read_bounded(os.path.join(recall, INDEX), MAX_INDEX_BYTES))
+        index = parsed(read_bounded(os.path.join(recall, INDEX), MAX_INDEX_BYTES))
         found = look_up(index, cwd, agent=agent, session=session)
         if found.file is None:
             return ""
@@ -121,8 +122,7 @@ def look_up(index: "dict[str, object]", cwd: str, *, agent: str = "", session: s
     places = [normal(cwd)]
     real = normal(os.path.realpath(cwd))
     places += [real] if real != places[0] else []
-    excluded = index["excluded"]
-    if isinstance(excluded, list) and any(re.match(one, up) for one in excluded for at in places for up in above(at)):
+    if is_excluded(index["excluded"], places):
         return Found(None, "excluded_cwd")
     if index["scope"] == "all":
         return Found(EVERYWHERE, "all")
@@ -131,6 +131,15 @@ def look_up(index: "dict[str, object]", cwd: str, *, agent: str = "", session: s
         if found is not None:
             return found
     return Found(EVERYWHERE, "everywhere")
+
+
+def is_excluded(patterns: object, places: "list[str]") -> bool:
+    """Say whether a place, or a directory above it, matches one of the regular expressions."""
+    if not isinstance(patterns, list) or not patterns:
+        return False
+    import re
+
+    return any(re.match(pattern, way) for pattern in patterns for place in places for way in above(place))
 
 
 def nearest(index: "dict[str, object]", place: str) -> "Found | None":
@@ -160,7 +169,11 @@ def normal(path: str) -> str:
     """Return a path in its one spelling: no `..`, no doubled or last slash, composed characters."""
     path = os.path.normpath(path)
     path = path[1:] if path.startswith("//") else path
-    return path if path.isascii() else unicodedata.normalize("NFC", path)
+    if path.isascii():
+        return path
+    import unicodedata
+
+    return unicodedata.normalize("NFC", path)
 
 
 def above(place: str) -> "list[str]":
@@ -242,13 +255,56 @@ def is_whole(read: bytes) -> bool:
     if not read.rstrip().endswith(b"}"):
         return False
     try:
-        json.loads(read)
+        parsed(read)
     except ValueError:
         return False
     return True
 
 
+class Reading:
+    """How JSON is read: as the json module does by default."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = float
+
+
+def parsed(document: bytes) -> "dict[str, object]":
+    """Read a JSON object. Raises ValueError."""
+    text = document.decode().strip()
+    if _json is None:
+        import json
+
+        value, end = json.loads(text), len(text)
+    else:
+        try:
+            value, end = _json.make_scanner(Reading)(text, 0)
+        except StopIteration:
+            raise ValueError("no JSON") from None
+    if end != len(text) or not isinstance(value, dict):
+        raise ValueError("no object")
+    return value
+
+
+def quoted(text: str) -> str:
+    """Render a text as a JSON string."""
+    if _json is None:
+        import json
+
+        return json.dumps(text, ensure_ascii=False)
+    return str(_json.encode_basestring(text))
+
+
+def live_for(seconds: float) -> None:
+    """Have this process end after so long; 0: never mind."""
+    if _signal is not None:
+        _signal.setitimer(_signal.ITIMER_REAL, seconds)
+
+
 if __name__ == "__main__":
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     words = [*sys.argv[1:3], "", ""]
-    sys.exit(run(os.path.join(home, "recall"), words[0], words[1]))
+    os._exit(run(os.path.join(home, "recall"), words[0], words[1]))  # nothing is left to flush

@@ -1,5 +1,6 @@
 """Notes in extensions/ad_hoc/notes: written once under a name of their own; what some of them ask to forget."""
 
+import hashlib
 import os
 import re
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ MAX_NAME_BYTES: Final = 128
 MAX_SLUG: Final = 80
 _STAMP: Final = "%Y-%m-%dT%H-%M-%S"
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_ONE_WORD: Final = re.compile(r"[\w.:@+-]{1,120}")
+_ORIGIN: Final = re.compile(r"\A---\n(?:[a-z0-9_]+: .*\n)+---\n")
 _FRONT_MATTER: Final = re.compile(r"\A---\nasks: forget\n---\n")
 _FREE_REQUEST: Final = re.compile(r"\s*(?:[-*+]\s+)?(?:please,?\s+)?forget(?:\s+that\b|:)\s*(.+)", re.IGNORECASE)
 _REQUEST: Final = """\
@@ -54,6 +57,25 @@ def write_note(home: Home, text: str, *, now: float) -> Path:
             os.fsync(file.fileno())
         fsync_folder(folder)
         return path
+
+
+def with_origin(text: str, *, by: str, session: str = "", quote: str = "") -> str:
+    """Put before a note who wrote it, in which session, and a digest of the user's words that it rests on.
+
+    The digest is of the words alone, case and punctuation aside, so that who has the session can find them in it.
+    Raises UsageError for a writer or session that is not one word.
+    """
+    if not text.strip():
+        return text  # write_note refuses it
+    lines = [f"by: {by}"]
+    lines += [f"session: {session}"] if session else []
+    if quote:
+        digest = hashlib.sha256(" ".join(words_of(quote)).encode("utf-8", "surrogatepass")).hexdigest()
+        lines.append(f"quote_sha256: {digest}")
+    for word in (by, session):
+        if word and not _ONE_WORD.fullmatch(word):
+            raise UsageError(f"{word[:80]!r} is no name of a writer or a session", remedy="`memoryd note --help`")
+    return "\n".join(["---", *lines, "---", text.strip()])
 
 
 def request_to_forget(text: str) -> str:
@@ -95,7 +117,7 @@ def _requests(text: str) -> list[str]:
 
 
 def _slug(text: str) -> str:
-    body = text.rsplit("\n> ", 1)[-1] if is_request(text) else text
+    body = text.rsplit("\n> ", 1)[-1] if is_request(text) else _ORIGIN.sub("", text)
     slug = _NO_SLUG.sub("-", body.strip().lower())[:MAX_SLUG].strip("-") or "note"
     return f"forget-{slug}"[:MAX_SLUG].rstrip("-") if is_request(text) else slug
 
