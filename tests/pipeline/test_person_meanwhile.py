@@ -96,7 +96,7 @@ POINTS = (
 @pytest.mark.parametrize("point", POINTS)
 async def test_edits_between_any_two_steps_stand(tmp_path: Path, clock: FakeClock, point: str) -> None:
     """I3, I10."""
-    left = []
+    left: list[Home] = []
 
     def reached(at: str) -> None:
         if at == point and left:
