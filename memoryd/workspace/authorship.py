@@ -31,7 +31,7 @@ class _Hunk:
 
 def person_lines(repo: Repository, commit: str, path: str) -> frozenset[int]:
     """Return the numbers of the lines of a file whose last author is not memoryd."""
-    out = repo.run("-c", "blame.ignoreRevsFile=", "blame", "--no-textconv", "--porcelain", commit, "--", path)
+    out = repo.run("blame", "--no-textconv", "--porcelain", commit, "--", path)
     authors: dict[str, str] = {}
     name, number, found = "", 0, set[int]()
     for row in out.decode("utf-8", "replace").split("\n"):

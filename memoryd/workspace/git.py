@@ -17,6 +17,7 @@ from typing import Final
 from memoryd.errors import DiskFull, GitError, GitMissing
 from memoryd.workspace.files import fsync_folder, translated
 from memoryd.workspace.git_process import INSTALL_GIT, Children
+from memoryd.workspace.plain_git import plain_environment, plain_git_dir
 
 ACCEPTED: Final = "refs/memoryd/accepted"
 MAIN: Final = "refs/heads/main"
@@ -48,6 +49,7 @@ _GIT_CONFIG: Final = (
     "core.fsync=all",
     "core.fsyncObjectFiles=true",
     "core.filesRefLockTimeout=2000",
+    "core.packedRefsTimeout=2000",
     "commit.gpgsign=false",
     "gc.auto=0",
     "maintenance.auto=false",
@@ -255,7 +257,7 @@ class Repository:
                      "--unified=3", "--src-prefix=a/", "--dst-prefix=b/", old_tree, new_tree)  # fmt: skip
         seconds = _seconds(arguments)
         done = self._children.read(
-            self._command(arguments), self._environment(arguments[0]), max_bytes=max_bytes, seconds=seconds
+            self._command(arguments), self._environment(arguments), max_bytes=max_bytes, seconds=seconds
         )
         if done.returncode != 0:
             raise _refusal(arguments, done.stderr)
@@ -305,10 +307,11 @@ class Repository:
 
     def log(self, *, limit: int, start: str = ACCEPTED) -> tuple[Commit, ...]:
         """Return the newest commits behind `start`, newest first; none in a new repository."""
-        if self.resolve(start) is None:
+        newest = self.resolve(start)
+        if newest is None:
             return ()
         form = "--format=%H%x1f%P%x1f%an%x1f%at%x1f%s%x1f%b%x1e"
-        out = self.run("log", f"--max-count={limit}", "--no-color", "--no-show-signature", form, start)
+        out = self.run("log", f"--max-count={limit}", "--no-color", "--no-show-signature", form, newest)
         return tuple(_commit(record) for record in out.decode("utf-8", "replace").split("\x1e") if record.strip())
 
     def _write_blobs(self, files: Sequence[Path]) -> list[str]:
@@ -329,17 +332,20 @@ class Repository:
     def _call(
         self, arguments: Sequence[str], stdin: bytes, environ: Mapping[str, str]
     ) -> subprocess.CompletedProcess[bytes]:
-        everything = {**self._environment(arguments[0]), **environ}
+        everything = {**self._environment(arguments), **environ}
         return self._children.run(self._command(arguments), everything, stdin=stdin, seconds=_seconds(arguments))
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         passing = ("core.fsync=none", "core.fsyncObjectFiles=false") if self._objects is not None else ()
         settings = [word for setting in (*_GIT_CONFIG, *passing) for word in ("-c", setting)]
-        return ["git", *settings, f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}", *arguments]
+        git_dir = plain_git_dir(self.git_dir, arguments) or self.git_dir
+        return ["git", *settings, f"--git-dir={git_dir}", f"--work-tree={self.work_tree}", *arguments]
 
-    def _environment(self, command: str) -> dict[str, str]:
+    def _environment(self, arguments: Sequence[str]) -> dict[str, str]:
         environ = {**_ISOLATED, "PATH": self._environ.get("PATH") or _DEFAULT_PATH}
-        if command in _WITHOUT_INDEX:
+        if plain_git_dir(self.git_dir, arguments) is not None:
+            environ |= plain_environment(self.git_dir)
+        if arguments[0] in _WITHOUT_INDEX:
             environ["GIT_INDEX_FILE"] = str(self.git_dir / f"{INDEX_PREFIX}none")
         if self._objects is not None:
             environ["GIT_OBJECT_DIRECTORY"] = str(self._objects)

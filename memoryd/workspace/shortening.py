@@ -80,9 +80,10 @@ def commits_to_keep(commits: Sequence[tuple[str, int]], *, oldest_at: float, is_
 
 def line_of(repo: Repository) -> list[tuple[str, int]]:
     """Return the commits behind the accepted one, newest first, with their instants."""
-    if repo.accepted() is None:
+    accepted = repo.accepted()
+    if accepted is None:
         return []
-    out = repo.run("log", "--first-parent", "--format=%H %at", ACCEPTED)
+    out = repo.run("log", "--first-parent", "--format=%H %at", accepted)
     rows = (row.split() for row in out.decode().splitlines())
     return [(name, int(at)) for name, at in rows]
 

@@ -206,6 +206,41 @@ def in_the_repository(enemy: Enemy, home: Home) -> None:
         (home.git_dir / "hooks" / hook).chmod(0o755)
 
 
+def dying_of_settings(enemy: Enemy, home: Home) -> None:
+    """Settings of which a git dies as soon as it reads them, whatever `-c` says after them."""
+    enemy.write(
+        home.git_dir / "config",
+        (home.git_dir / "config").read_text()
+        + """\
+[blame]
+	ignoreRevsFile = /nowhere
+[diff]
+	algorithm = nonsense
+	orderFile = /nowhere
+	context = nonsense
+	interHunkContext = -3
+	wsErrorHighlight = nonsense
+	dirstat = nonsense
+[merge]
+	conflictStyle = nonsense
+[log]
+	date = nonsense
+	diffMerges = nonsense
+	showRoot = false
+[format]
+	pretty = %H nonsense
+[color]
+	diff = nonsense
+	blame = nonsense
+[mailmap]
+	blob = nonsense
+[core]
+	packedRefsTimeout = -1
+	filesRefLockTimeout = -1
+""",
+    )
+
+
 def said_to_be_bare(enemy: Enemy, home: Home) -> None:
     git(home.memories, "config", "core.bare", "true")
 
@@ -230,6 +265,7 @@ HOSTILE: list[Callable[[Enemy, Home], None]] = [
     inherited,
     ignore_files,
     in_the_repository,
+    dying_of_settings,
     said_to_be_bare,
     with_a_work_tree_elsewhere,
     with_grafts_and_replacements,
