@@ -55,14 +55,14 @@ def _kept(guarded: Guarded, text: str, *, may_move: bool, notes: str, keep_topic
     for stack, line in guarded.lines():
         if not stack and line.key == VERSION_LINE:
             continue
-        node = _index_node(root, stack, line) if _is_in_index(stack) else descend(root, stack)
+        node = index_node(root, stack, line) if _is_in_index(stack) else descend(root, stack)
         if line.under is not None and _is_in_index(stack) and not _topic_of(node, line.under):
             node.append(Line.of(line.under.lines))
         keeping.put(node, line, stack)
     return render_outline(root), keeping
 
 
-def _index_node(root: Node, stack: Stack, line: Line) -> Node:
+def index_node(root: Node, stack: Stack, line: Line) -> Node:
     """Return where a line of the index belongs: with its topic, in its day, or with the older ones of its scope."""
     part = descend(root, stack[:1])
     if len(stack) < 2 or (len(stack) == 2 and stack[1].name == _OLDER):

@@ -124,29 +124,6 @@ def without_removed(path: str, base: str, live: str, merged: str) -> str:
     return render_outline(root) if doomed else merged
 
 
-def with_added(base: str, live: str, theirs: str, merged: str) -> str:
-    """Return a merged handbook with the statements that a run added beside lines which the person changed meanwhile.
-
-    A merge of lines leaves them out with the run's whole passage. Where run and person both took the same statement
-    out, what the run wrote there may be its own wording of it, and the person's stands alone.
-    """
-    stood, stands, written = (
-        {(place_of(stack, line), line.key) for stack, line in walk(read_outline(text))} for text in (base, live, theirs)
-    )
-    contested = {place for place, _ in (stood - stands) & (stood - written)}
-    root = read_outline(merged)
-    there = {line.key for _, line in walk(root)} | {key for _, key in stood}
-    nodes = {place_of(stack, line): stack[-1] for stack, line in walk(root) if stack}
-    added = False
-    for stack, line in walk(read_outline(theirs)):
-        place = place_of(stack, line)
-        may = is_statement(stack) and line.under is None and place in nodes and place not in contested
-        if may and line.key and line.key not in there:
-            nodes[place].append(line)
-            added = True
-    return render_outline(root) if added else merged
-
-
 def _as_written(lines: Collection[str], result: Folder) -> frozenset[str]:
     """Return lines as they will stand once code has written where the evidence comes from."""
     written = with_provenance("\n".join(lines), result).split("\n")

@@ -22,11 +22,12 @@ from memoryd.workspace.files import (
 )
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.git import DAEMON, PERSON, Repository, Status
-from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, MEMORY_FILE, ROLLOUT_SUMMARIES, Home, is_evidence
+from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, ROLLOUT_SUMMARIES, Home, is_evidence
 from memoryd.workspace.live import Live, clear_way, look
 from memoryd.workspace.merges import Merges, forget_merges
-from memoryd.workspace.protection import with_added, without_removed
+from memoryd.workspace.protection import without_removed
 from memoryd.workspace.repository import accept, ensure
+from memoryd.workspace.run_additions import with_added
 from memoryd.workspace.staging import Staging
 
 NOBODYS: Final[Mapping[str, Collection[str]]] = {}
@@ -191,7 +192,7 @@ class _Publication:
             return merged
         old, mine, new, text = (data.decode("utf-8", "replace") for data in (base, live.data, theirs, merged))
         text = without_removed(path, old, mine, text)
-        return (with_added(old, mine, new, text) if path == MEMORY_FILE else text).encode()
+        return with_added(path, old, mine, new, text).encode()
 
     def _rename_over(self, path: str, live: Live, data: bytes) -> bool:
         """Replace a file whole; False when it is no longer the one that was looked at."""
