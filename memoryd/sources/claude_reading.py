@@ -21,10 +21,11 @@ from memoryd.sources.claude_records import (
     last_time,
     origin_kind,
 )
-from memoryd.sources.claude_tools import MEDIA, OpenCalls, Spot, call_item, result_items
+from memoryd.sources.claude_tools import MEDIA, OpenCalls, call_item, result_items
 from memoryd.sources.claude_words import Words, split_words
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.jsonl import SessionBytes
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_text, is_true
 from memoryd.sources.reader import Reading
 from memoryd.sources.stream import ItemStream

@@ -2,13 +2,13 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 
 from msgspec import Raw
 
 from memoryd.sources.claude_messages import Block
 from memoryd.sources.claude_words import without_reminders, words_of_rejection
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_list, as_text, compact, is_text, is_true
 
 SHELLS = frozenset({"Bash", "PowerShell"})
@@ -23,15 +23,6 @@ TELLING = {"WebSearch": ("query",), "web_search": ("query",), "WebFetch": ("url"
 
 _EXIT_CODE = re.compile(r"\AExit code (-?\d{1,9})(?:\n|\Z)")
 _ANSWERED = re.compile(r"\AUser has answered your questions: (.*?)\.? You can now continue", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """Where in a session an item stands."""
-
-    ordinal: int
-    at: float | None
-    cwd: str | None
 
 
 class OpenCalls:

@@ -13,27 +13,12 @@ from msgspec import Raw
 
 from memoryd.sources.codex_records import ContentPart, Payload
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.parts import Part, Spot
 from memoryd.sources.rawjson import as_fields, as_list, as_text, is_text
 
 DEVELOPER_ROLES = frozenset({"developer", "system"})
 MEDIA_PARTS = {"input_image": "image", "image": "image", "input_audio": "audio"}
 _CWD = re.compile(r"<cwd>\s*([^<]+?)\s*</cwd>")
-
-
-class Spot(msgspec.Struct, frozen=True, gc=False):
-    """Where in a session an item stands."""
-
-    ordinal: int
-    at: float | None
-    cwd: str | None
-
-
-class Part(msgspec.Struct, frozen=True, gc=False):
-    """A part of a message: who speaks (None: nobody who counts, `reason` says why it is dropped), and the words."""
-
-    kind: ItemKind | None
-    text: str
-    reason: str = ""
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):

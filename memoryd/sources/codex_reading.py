@@ -9,7 +9,6 @@ from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.codex_limits import LatestLimits, parse_limits
 from memoryd.sources.codex_messages import (
     Message,
-    Spot,
     content_parts,
     environment_cwd,
     message_items,
@@ -45,6 +44,7 @@ from memoryd.sources.finals import FinalMessages
 from memoryd.sources.identity import instant_of, last_instant, message_key
 from memoryd.sources.items import CitationSeen, Item, ItemKind
 from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_text
 from memoryd.sources.reader import Reading
 

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Raw
 
-from memoryd.sources.codex_messages import MEDIA_PARTS, Spot, content_parts, part_text
+from memoryd.sources.codex_messages import MEDIA_PARTS, content_parts, part_text
 from memoryd.sources.codex_records import Payload
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_text, compact, is_text
 
 SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k|fi)?sh")

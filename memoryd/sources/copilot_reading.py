@@ -7,7 +7,6 @@ from contextlib import suppress
 from msgspec import UNSET, Raw
 
 from memoryd.errors import SourceError
-from memoryd.sources.codex_messages import Spot
 from memoryd.sources.codex_tools import Call, OpenCalls
 from memoryd.sources.copies import CopiedBeginning
 from memoryd.sources.copilot_records import (
@@ -37,6 +36,7 @@ from memoryd.sources.copilot_tools import (
 from memoryd.sources.identity import instant_of
 from memoryd.sources.items import Item, ItemKind, SessionFile
 from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_list, as_text, is_true
 from memoryd.sources.reader import Reading
 from memoryd.sources.stream import ItemStream

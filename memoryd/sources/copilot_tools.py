@@ -5,10 +5,10 @@ import re
 from msgspec import UNSET, Raw
 
 from memoryd.sources.calls import brings_outside_words, call_text
-from memoryd.sources.codex_messages import Spot
 from memoryd.sources.codex_tools import Call, OpenCalls
 from memoryd.sources.copilot_records import UsualData
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_number, as_text, is_true
 
 QUESTION_TOOL = "ask_user"

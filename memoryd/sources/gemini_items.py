@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from memoryd.errors import SessionWithoutItems
 from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.finals import FinalMessages
-from memoryd.sources.gemini_parts import Answered, Content, Spot, human_parts, part_items
+from memoryd.sources.gemini_parts import Answered, Content, human_parts, part_items
 from memoryd.sources.gemini_tools import Call, OpenCalls, call_item, response_item
 from memoryd.sources.identity import message_key
 from memoryd.sources.items import CitationSeen, Item, ItemKind
+from memoryd.sources.parts import Spot
 from memoryd.sources.reader import Reading
 
 

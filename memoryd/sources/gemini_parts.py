@@ -14,23 +14,8 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.parts import Part, Spot
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, is_text, is_true
-
-
-class Spot(msgspec.Struct, frozen=True, gc=False):
-    """Where in a session an item stands."""
-
-    ordinal: int
-    at: float | None
-    cwd: str | None
-
-
-class Part(msgspec.Struct, frozen=True, gc=False):
-    """A stretch of text: who speaks (None: nobody who counts, `reason` says why it is dropped), and the words."""
-
-    kind: ItemKind | None
-    text: str
-    reason: str = ""
 
 
 class UsualCall(msgspec.Struct, gc=False):

@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator
 from memoryd.sources.gemini_ends import end_of_lines
 from memoryd.sources.gemini_fold import Fold
 from memoryd.sources.gemini_items import Telling
-from memoryd.sources.gemini_parts import CONTEXT_MARKER, Spot, has_texts, parse_content, usual_content
+from memoryd.sources.gemini_parts import CONTEXT_MARKER, has_texts, parse_content, usual_content
 from memoryd.sources.gemini_records import (
     Record,
     UsualMessage,
@@ -23,6 +23,7 @@ from memoryd.sources.gemini_tools import parse_call, recorded_call
 from memoryd.sources.identity import instant_of, last_instant, parse_instant
 from memoryd.sources.items import Item
 from memoryd.sources.jsonl import SessionBytes
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_list, as_text
 from memoryd.sources.reader import Reading
 

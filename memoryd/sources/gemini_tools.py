@@ -5,8 +5,9 @@ import re
 import msgspec
 from msgspec import Raw
 
-from memoryd.sources.gemini_parts import Answered, Called, Spot, UsualCall, UsualResponse, parse_content
+from memoryd.sources.gemini_parts import Answered, Called, UsualCall, UsualResponse, parse_content
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, compact
 
 SHELLS = frozenset({"run_shell_command", "shell", "run_terminal_cmd"})

@@ -5,7 +5,6 @@ from contextlib import suppress
 
 from memoryd.errors import SourceError
 from memoryd.sources.calls import brings_outside_words, call_text
-from memoryd.sources.codex_messages import Spot
 from memoryd.sources.codex_tools import Call, OpenCalls
 from memoryd.sources.copies import CopiedBeginning
 from memoryd.sources.generic_records import (
@@ -27,6 +26,7 @@ from memoryd.sources.generic_records import (
 from memoryd.sources.identity import instant_of
 from memoryd.sources.items import Item, ItemKind, SessionFile
 from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_text, is_true
 from memoryd.sources.reader import Reading
 from memoryd.sources.stream import ItemStream

@@ -5,11 +5,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from msgspec import UNSET
 
 from memoryd.sources.gemini_items import Telling
-from memoryd.sources.gemini_parts import Content, Spot, has_texts, parse_content, usual_content
+from memoryd.sources.gemini_parts import Content, has_texts, parse_content, usual_content
 from memoryd.sources.gemini_tools import parse_call
 from memoryd.sources.identity import instant_of, last_instant
 from memoryd.sources.items import Item
 from memoryd.sources.jsonl import SessionBytes
+from memoryd.sources.parts import Spot
 from memoryd.sources.qwen_branches import Abandoned, CopiedRows
 from memoryd.sources.qwen_records import (
     ASSISTANT,

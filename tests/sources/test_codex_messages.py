@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from memoryd.sources.codex_messages import Spot, environment_cwd, message_items, parse_message, speaks_human
+from memoryd.sources.codex_messages import environment_cwd, message_items, parse_message, speaks_human
 from memoryd.sources.items import ItemKind
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields
 
 SPOT = Spot(4, 100.0, "/home/dev/shop")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from memoryd.sources.codex_messages import Spot
 from memoryd.sources.codex_tools import (
     MAX_OPEN_CALLS,
     Call,
@@ -15,6 +14,7 @@ from memoryd.sources.codex_tools import (
     tool_search_output_item,
 )
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields
 
 SPOT = Spot(7, 50.0, "/home/dev/shop")

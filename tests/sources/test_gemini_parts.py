@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from memoryd.sources.gemini_parts import Content, Spot, human_parts, parse_content, part_items
+from memoryd.sources.gemini_parts import Content, human_parts, parse_content, part_items
 from memoryd.sources.items import ItemKind
+from memoryd.sources.parts import Spot
 
 HUMAN, HARNESS, OTHER = ItemKind.HUMAN, ItemKind.HARNESS_CONTEXT, ItemKind.OTHER_AGENT
 FILES = "--- Content from referenced files ---"

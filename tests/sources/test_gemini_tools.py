@@ -6,7 +6,6 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from memoryd.sources.gemini_parts import Spot
 from memoryd.sources.gemini_tools import (
     MAX_OPEN_CALLS,
     OpenCalls,
@@ -17,6 +16,7 @@ from memoryd.sources.gemini_tools import (
     shell_output,
 )
 from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.parts import Spot
 
 SPOT = Spot(1, 2.0, "/x")
 SHELL = "run_shell_command"
