@@ -49,6 +49,13 @@ class Program:
     environ: Callable[[ModelServer], dict[str, str]] = field(default=lambda _server: {})
     connected: str = ""
     """The file, below the user's home, that connect writes."""
+    via: str = ""
+    """The way in, empty for the usual one."""
+
+    @property
+    def by_file(self) -> bool:
+        """Whether it reads a file of ours and runs nothing."""
+        return self.via == "import" or self.name == "opencode"
 
     @property
     def path(self) -> str | None:
@@ -67,6 +74,10 @@ def _codex(server: ModelServer) -> list[str]:
     chosen = ["-c", 'model_provider="scripted"', "-c", f"model_providers.scripted={provider}"]
     # A person trusts the hook once with /hooks; a program cannot, and says so.
     return ["codex", "exec", *chosen, "--skip-git-repo-check", "--dangerously-bypass-hook-trust", QUESTION]
+
+
+def _claude_environ(server: ModelServer) -> dict[str, str]:
+    return {"ANTHROPIC_API_KEY": "sk-scripted-0000", "ANTHROPIC_BASE_URL": server.base_url.removesuffix("/v1")}
 
 
 def _opencode_settings(server: ModelServer) -> dict[str, str]:
@@ -92,11 +103,17 @@ PROGRAMS = (
         package="@anthropic-ai/claude-code",
         words=lambda _server: ["claude", "-p", QUESTION],
         files={".claude/settings.json": '{\n    "model": "scripted-1", "env": {"EDITOR": "vi"}\n}'},
-        environ=lambda server: {
-            "ANTHROPIC_API_KEY": "sk-scripted-0000",
-            "ANTHROPIC_BASE_URL": server.base_url.removesuffix("/v1"),
-        },
+        environ=_claude_environ,
         connected=".claude/settings.json",
+    ),
+    Program(
+        name="claude",
+        package="@anthropic-ai/claude-code",
+        words=lambda _server: ["claude", "-p", QUESTION],
+        files={".claude/CLAUDE.md": "# mine\n\nNo emoji.", ".claude/settings.json": '{"model": "scripted-1"}'},
+        environ=_claude_environ,
+        connected=".claude/CLAUDE.md",
+        via="import",
     ),
     Program(
         name="opencode",
@@ -161,7 +178,7 @@ def start_connected(program: Program, folder: Path, *, listen: Path | None = Non
         (place.user_home / name).write_text(text, encoding="utf-8")
     file = place.user_home / program.connected
     before = file.read_bytes()
-    done = place.run("connect", program.name)
+    done = place.run("connect", program.name, *(["--via", program.via] if program.via else []))
     assert done.code == 0, done
     between = file.read_bytes()
     runner = place.home / "bin" / "hook"
@@ -186,7 +203,7 @@ def start_connected(program: Program, folder: Path, *, listen: Path | None = Non
         )
         assert run.returncode == 0, run
         requests = server.requests
-    by_file = not runner.exists()
+    by_file = program.by_file
     everywhere = place.home / "recall" / "everywhere.md"
     recalled = everywhere.read_text(encoding="utf-8") if by_file else place.run("recall", "--cwd", str(cwd)).stdout
     done = place.run("disconnect", program.name)
@@ -214,7 +231,7 @@ def main() -> None:
             told = [each | {"text": around_memory(each["text"])} for each in session.of_first_answer]
             text = json.dumps({"version": program.version, "hook": hook, "told": told})
             recorded = json.loads(text.replace(folder, "/folder"))
-        file = FIXTURES / f"{program.name}-{recorded['version']}.json"
+        file = FIXTURES / f"{program.name}-{recorded['version']}{'-' * bool(program.via)}{program.via}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(file)

@@ -5,7 +5,7 @@ import pytest
 from tests.real.connecting import MARKER, PROGRAMS, Program, Session, start_connected
 
 
-@pytest.fixture(scope="module", params=PROGRAMS, ids=lambda program: program.name)
+@pytest.fixture(scope="module", params=PROGRAMS, ids=lambda program: program.name + program.via)
 def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Program, Session]:
     program: Program = request.param
     if program.path is None:
