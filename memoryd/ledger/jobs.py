@@ -32,7 +32,6 @@ from memoryd.ledger.overview import (
     JobRow,
     counts,
     fetch_job,
-    fetch_jobs,
     find,
     last_success_at,
     list_jobs,
@@ -47,7 +46,7 @@ from memoryd.ledger.proposals import NewProposal
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import JobKind, Outcome, Status, WaitReason
-from memoryd.ledger.takeover import is_live, take_back, take_back_from_the_dead
+from memoryd.ledger.takeover import is_live, leased, take_back, take_back_from_the_dead
 
 __all__ = [
     "AttemptRow",
@@ -170,11 +169,11 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
     are `retry_cap` seconds apart. `held` are the tokens of runs whose tasks live in this process: those are never
     taken, whatever the clock says. `only` names the one job that may be taken. `mint` makes the token.
     """
-    leased = fetch_jobs(conn, _SQL["list_leased"], {"kind": kind.value})
-    over = [job for job in leased if job.ownership_token not in held and not is_live(job, now)]
+    running_now = leased(conn, kind)
+    over = [job for job in running_now if job.token not in held and not is_live(job, now)]
     for job in over:
         take_back(conn, job, now=now, retry_cap=retry_cap)
-    if len(leased) - len(over) >= max_running:
+    if len(running_now) - len(over) >= max_running:
         return None
     parameters = {
         "kind": kind.value,
@@ -205,7 +204,16 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
         claimed_at=now,
         crash_count=crash_count,
     )
-    _begin(conn, lease)
+    beginning: Beginning = {
+        "id": attempt_id,
+        "kind": kind.value,
+        "job_key": job_key,
+        "epoch": epoch,
+        "worker_id": worker_id,
+        "input_watermark": input_watermark,
+        "started_at": int(now),
+    }
+    attempts.begin(conn, beginning)
     return lease
 
 
@@ -244,10 +252,7 @@ def complete(
     one is not stored. `covered` is what was read; if that is what was enqueued last, newer watermarks are met too.
     The stored row's source_updated_at is at least the watermark, so that two states of one second can be told apart.
     """
-    met = covered is not None and sessions.is_queued(conn, lease.job_key, covered)
-    status = _finish(conn, lease, now, policy.Wait(policy.at_once(now)), met=met)
-    if covered is not None:
-        sessions.record_covered(conn, lease.job_key, covered)
+    status = _finish_reading(conn, lease, now, covered)
     stored = output is not None and _store(conn, lease, output, now)
     removed = output is None and outputs.remove(conn, lease.job_key)
     if stored or removed:
@@ -262,10 +267,7 @@ def skip(conn: sqlite3.Connection, lease: Lease, *, now: float, covered: Covered
 
     `covered` None: nothing was read, so that the session is due again once what keeps it out is lifted.
     """
-    met = covered is not None and sessions.is_queued(conn, lease.job_key, covered)
-    status = _finish(conn, lease, now, policy.Wait(policy.at_once(now)), met=met)
-    if covered is not None:
-        sessions.record_covered(conn, lease.job_key, covered)
+    status = _finish_reading(conn, lease, now, covered)
     attempts.end(conn, lease.attempt_id, Ending(Outcome.NOTHING, lease.claimed_at), now=now)
     return status
 
@@ -291,7 +293,7 @@ def complete_consolidation(
     wait = policy.Wait(policy.at_once(now))
     if min_interval > 0:
         wait = policy.Wait(policy.later(now + min_interval), WaitReason.MIN_INTERVAL)
-    status = _finish(conn, lease, now, wait, met=False)
+    status = _finish(conn, lease, now, wait)
     publication_id = None
     if consumed is not None:
         outputs.mark_consumed(conn, consumed)
@@ -313,7 +315,9 @@ def defer(
 ) -> JobRow:
     """Put the job off until an instant for a reason that is not its fault: no attempt is taken."""
     ready_at = max(policy.later(until), policy.at_once(now))
-    job = _move(conn, "defer_job", lease, _ended(now) | {"ready_at": ready_at, "reason": reason, "error": error})
+    job = _move(
+        conn, "defer_job", lease, {"finished_at": int(now), "ready_at": ready_at, "reason": reason, "error": error}
+    )
     ending = Ending(Outcome.DEFERRED, lease.claimed_at, error_class=reason, error=error)
     attempts.end(conn, lease.attempt_id, ending, now=now)
     return job
@@ -322,18 +326,16 @@ def defer(
 def fail(
     conn: sqlite3.Connection, lease: Lease, *, now: float, retry_at: float, error: str, error_class: str
 ) -> JobRow:
-    """Record a failed run and take an attempt; without attempts left the row's status is ERROR.
-
-    A failure never moves the success watermark.
-    """
+    """Record a failed run and take an attempt, not moving what succeeded; without attempts left it is an ERROR."""
     ready_at = max(policy.later(retry_at), policy.at_once(now))
     parameters = {
+        "finished_at": int(now),
         "input_watermark": lease.input_watermark,
         "ready_at": ready_at,
         "reason": WaitReason.BACKOFF,
         "error": error,
     }
-    job = _move(conn, "fail_job", lease, _ended(now) | parameters)
+    job = _move(conn, "fail_job", lease, parameters)
     ending = Ending(Outcome.FAILED, lease.claimed_at, error_class=error_class, error=error)
     attempts.end(conn, lease.attempt_id, ending, now=now)
     return job
@@ -341,49 +343,43 @@ def fail(
 
 def release(conn: sqlite3.Connection, lease: Lease, *, now: float) -> JobRow:
     """Give the job back untouched; it can be claimed at once."""
-    job = _move(conn, "release_job", lease, _ended(now) | {"ready_at": policy.at_once(now)})
+    job = _move(conn, "release_job", lease, {"finished_at": int(now), "ready_at": policy.at_once(now)})
     attempts.end(conn, lease.attempt_id, Ending(Outcome.RELEASED, lease.claimed_at), now=now)
     return job
 
 
 def _store(conn: sqlite3.Connection, lease: Lease, output: NewOutput, now: float) -> bool:
-    source_updated_at = max(output.source_updated_at, lease.input_watermark)
-    stored = outputs.store(conn, replace(output, source_updated_at=source_updated_at), now=now)
+    if output.source_updated_at < lease.input_watermark:
+        output = replace(output, source_updated_at=lease.input_watermark)
+    stored = outputs.store(conn, output, now=now)
     if stored and output.stem is not None:
         sessions.fix_stem(conn, output.thread_id, output.stem)
     return stored
-
-
-def _begin(conn: sqlite3.Connection, lease: Lease) -> None:
-    """Record the run that the claim has begun."""
-    beginning: Beginning = {
-        "id": lease.attempt_id,
-        "kind": lease.kind.value,
-        "job_key": lease.job_key,
-        "epoch": lease.epoch,
-        "worker_id": lease.worker_id,
-        "input_watermark": lease.input_watermark,
-        "started_at": int(lease.claimed_at),
-    }
-    attempts.begin(conn, beginning)
 
 
 def _guard(lease: Lease) -> dict[str, object]:
     return {"kind": lease.kind.value, "job_key": lease.job_key, "token": lease.token, "epoch": lease.epoch}
 
 
-def _ended(now: float) -> dict[str, object]:
-    return {"finished_at": int(now)}
+def _finish_reading(conn: sqlite3.Connection, lease: Lease, now: float, covered: Covered | None) -> Status:
+    """Finish a stage-1 job's row and record what was read; newer watermarks are met if it is what was enqueued last."""
+    status = _finish(conn, lease, now, policy.Wait(policy.at_once(now)))
+    if covered is None:
+        return status
+    if status is Status.PENDING and sessions.is_queued(conn, lease.job_key, covered):
+        ((now_is,),) = conn.execute(_SQL["cover_newer"], _guard(lease)).fetchall()
+        status = Status(now_is)
+    sessions.record_covered(conn, lease.job_key, covered)
+    return status
 
 
-def _finish(conn: sqlite3.Connection, lease: Lease, now: float, again: policy.Wait, *, met: bool) -> Status:
+def _finish(conn: sqlite3.Connection, lease: Lease, now: float, again: policy.Wait) -> Status:
     """Finish the job's row; it waits for `again` if newer input came while it ran. The answer is how it stands now."""
     parameters = _guard(lease) | {
         "finished_at": int(now),
         "ready_at": again.ready_at,
         "reason": again.reason,
         "covered_watermark": lease.input_watermark,
-        "met": met,
     }
     finished = conn.execute(_SQL["complete_job"], parameters).fetchall()
     ((status,),) = finished or _lost("complete", lease)

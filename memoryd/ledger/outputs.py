@@ -97,10 +97,12 @@ def store(conn: sqlite3.Connection, output: NewOutput, *, now: float) -> bool:
         "rollout_slug": output.rollout_slug,
         "generated_at": int(now),
     }
-    stored = conn.execute(_SQL["upsert_output"], parameters).fetchone() is not None
-    if stored:
+    stored = conn.execute(_SQL["upsert_output"], parameters).fetchone()
+    if stored is None:
+        return False
+    if output.said != NOTHING_KNOWN or stored[0]:
         replace_sayings(conn, output.thread_id, output.said)
-    return stored
+    return True
 
 
 def remove(conn: sqlite3.Connection, thread_id: str) -> bool:

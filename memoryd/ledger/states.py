@@ -73,6 +73,7 @@ MOVES: dict[str, Move] = {
     "request_cancel": _move((_R,), (_R,)),
     "mark_fingerprint": _move((_R,), (_R,)),
     "complete_job": _move((_R,), (_D, _P)),
+    "cover_newer": _move((_P,), (_D,)),
     "defer_job": _move((_R,), (_P,)),
     "fail_job": _move((_R,), (_P, _E)),
     "release_job": _move((_R,), (_P,)),

@@ -37,7 +37,6 @@ PARAMETERS: dict[str, object] = {
     "max_attempts": 3,
     "watermark": 11,
     "covered_watermark": 10,
-    "met": False,
     "input_watermark": 10,
     "ready_at": 100,
     "retry_at": None,

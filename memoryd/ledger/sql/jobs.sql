@@ -7,7 +7,8 @@ SELECT * FROM jobs WHERE kind = :kind AND job_key = :job_key;
 
 -- name: list_leased
 -- The few rows that a claim must look at: are their leases live?
-SELECT * FROM jobs WHERE kind = :kind AND status = 'running';
+SELECT kind, job_key, worker_id, ownership_token, epoch, started_at, lease_until, lease_seconds, crash_count, attempt_id
+FROM jobs WHERE kind = :kind AND status = 'running';
 
 -- name: claim_job
 -- Oldest ready first; the partial index holds only what is not finished. A new token and a larger epoch shut out every
@@ -62,18 +63,23 @@ WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch
 RETURNING *;
 
 -- name: complete_job
--- Done up to :covered_watermark, or, when :met says that the newest state was read, up to whatever was enqueued last;
--- what was enqueued while it ran makes it pending again.
+-- Done up to :covered_watermark; what was enqueued while it ran makes it pending again.
 UPDATE jobs
-SET status = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN 'pending' ELSE 'done' END,
+SET status = CASE WHEN input_watermark > :covered_watermark THEN 'pending' ELSE 'done' END,
     ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_success_at = :finished_at,
-    last_success_watermark =
-      CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :covered_watermark ELSE input_watermark END,
+    last_success_watermark = min(input_watermark, :covered_watermark),
     last_error = NULL, retry_at = NULL, crash_count = 0, cancel_requested = 0,
-    enqueued_at = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN enqueued_at END,
-    ready_at = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :ready_at END,
-    wait_reason = CASE WHEN NOT :met AND input_watermark > :covered_watermark THEN :reason END
+    enqueued_at = CASE WHEN input_watermark > :covered_watermark THEN enqueued_at END,
+    ready_at = CASE WHEN input_watermark > :covered_watermark THEN :ready_at END,
+    wait_reason = CASE WHEN input_watermark > :covered_watermark THEN :reason END
 WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
+RETURNING status;
+
+-- name: cover_newer
+-- What was enqueued while it ran is what was read. The run has just been completed, in this very transaction.
+UPDATE jobs
+SET status = 'done', last_success_watermark = input_watermark, enqueued_at = NULL, ready_at = NULL, wait_reason = NULL
+WHERE kind = :kind AND job_key = :job_key AND status = 'pending'
 RETURNING status;
 
 -- name: defer_job

@@ -1,5 +1,6 @@
 -- name: upsert_output
--- A later state of the session stays; usage and selection belong to the thread, not to the text.
+-- A later state of the session stays; usage and selection belong to the thread, not to the text. Who spoke the words of
+-- an earlier one may be known.
 INSERT INTO stage1_outputs (thread_id, source_updated_at, raw_memory, rollout_summary, rollout_slug, generated_at)
 VALUES (:thread_id, :source_updated_at, :raw_memory, :rollout_summary, :rollout_slug, :generated_at)
 ON CONFLICT (thread_id) DO UPDATE
@@ -7,7 +8,7 @@ SET source_updated_at = excluded.source_updated_at, raw_memory = excluded.raw_me
     rollout_summary = excluded.rollout_summary, rollout_slug = excluded.rollout_slug,
     generated_at = excluded.generated_at
 WHERE excluded.source_updated_at >= stage1_outputs.source_updated_at
-RETURNING thread_id;
+RETURNING EXISTS (SELECT 1 FROM sayings WHERE sayings.thread_id = stage1_outputs.thread_id);
 
 -- name: delete_output
 -- The session teaches nothing any more.

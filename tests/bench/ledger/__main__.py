@@ -36,6 +36,20 @@ BESIDE_LITEQUEUE = (
 )
 
 
+WHAT_EACH_DOES = (
+    "What each does for a job, after which its result is acknowledged:",
+    "",
+    "- memoryd, 2: claims (leases looked at, token and epoch, a row for the run), and ends with the output stored, the",
+    "  session marked as read, consolidation asked for, and the run's outcome. memoryd, 1: who ends a job claims the",
+    "  next in the same transaction. memoryd, 1/2: two workers who do that, committed together, as in the daemon.",
+    "- sqlite3, 2: one statement marks the job as running, two end it and store the output. sqlite3, 1: with the",
+    "  next claim in the same transaction.",
+    "- litequeue, 2: pop, then the output put and the job done in one transaction, in one file: its equivalent of an",
+    "  acknowledged result. litequeue, 3: pop, put into a file of its own, done. It has no leases, sessions or runs.",
+)
+"""The lines between the first two tables."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A ratio that must be reached; `at_most`: that must not be passed."""
@@ -188,6 +202,7 @@ def _markdown(report: dict[str, object], targets: list[Target]) -> str:
     lines += [
         f"| {name} | {_row(us)} | {_row(throughput['NORMAL'][name])} |" for name, us in throughput["FULL"].items()
     ]
+    lines += ["", *WHAT_EACH_DOES]
     claims = report["claim_us_by_finished_rows"]
     assert isinstance(claims, dict)
     lines += ["", "| finished rows | claim (us) |", "|---:|---:|"]

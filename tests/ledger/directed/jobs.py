@@ -38,6 +38,7 @@ def what_concerns_one_row_finds_it_by_its_key(conn: sqlite3.Connection) -> None:
         assert "(kind=? AND job_key=?)" in _plan(conn, "jobs", name), name
     for name in (
         "complete_job",
+        "cover_newer",
         "defer_job",
         "fail_job",
         "release_job",

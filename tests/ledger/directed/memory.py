@@ -134,6 +134,17 @@ def a_closed_claim_names_its_own_successor(conn: sqlite3.Connection) -> None:
     assert list(rows.values()).count(True) == 1
 
 
+def who_spoke_is_not_looked_for_where_nobody_is_known(conn: sqlite3.Connection) -> None:
+    """A statement more for each output of a session, and most have none, though others have."""
+    outputs.store(conn, an_output("a", said=Said(human=frozenset({b"1"}))), now=NOW)
+    statements: list[str] = []
+    conn.set_trace_callback(statements.append)
+    outputs.store(conn, an_output("b"), now=NOW)
+    conn.set_trace_callback(None)
+
+    assert not any("DELETE FROM sayings" in statement for statement in statements)
+
+
 def _claim(text: str, status: str = "stated") -> NewClaim:
     return NewClaim(text, "section", "global", status, (THREAD,))
 
@@ -150,4 +161,5 @@ SCHEDULES: tuple[Callable[[sqlite3.Connection], None], ...] = (
     one_output_is_removed,
     what_was_said_is_replaced_with_the_output_that_it_belongs_to,
     a_closed_claim_names_its_own_successor,
+    who_spoke_is_not_looked_for_where_nobody_is_known,
 )
