@@ -65,7 +65,9 @@ EVENTS: dict[str, Event] = {
     "consolidation.rejected": Event(
         "warning", "Acceptance turned a result down; the old memory stands, and the job says why.", ("count",)
     ),
-    "consolidation.tidied": Event("warning", "A run left files where none belong; they were removed.", ("count",)),
+    "consolidation.tidied": Event(
+        "warning", "A run left files where none belong; they were moved to quarantine/.", ("count",)
+    ),
     "consolidation.unchanged": Event("info", "Nothing to rewrite: no model was asked.", ("selected",)),
     "daemon.started": Event("info", "Services run.", ("agents", "provider", "version", "pid", "home")),
     "daemon.stopped": Event("info", "Leases are given back and stores closed.", ("reason",)),

@@ -173,6 +173,7 @@ def _message(context: Context, lease: Lease, evidence: Evidence, run: AgentRun |
         run.requests if run else 0,
         run.usage if run else None,
         cleaned=evidence.cleaned,
+        strays=evidence.strays,
     )
     work = Folder.read(evidence.staged.work)
     return run_message(lease, len(evidence.selected), evidence.diff, evidence.before, work, asked)

@@ -10,6 +10,7 @@ from memoryd.workspace import acceptance, mending, protection
 from memoryd.workspace.files import write_texts
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.protection import Kept
+from memoryd.workspace.quarantine import Quarantine
 from memoryd.workspace.summary import summary_budget
 
 log = logs.get()
@@ -71,7 +72,8 @@ def _keep(evidence: Evidence, kept: Kept) -> None:
 
 def _judge_kept(context: Context, evidence: Evidence) -> list[str]:
     work = evidence.staged.work
-    strays = mending.clean_strays(work, evidence.before)
+    quarantine = Quarantine(context.home, f"{int(context.clock.now()):010d}-{work.parent.name[:8]}", context.redactor)
+    strays = mending.clean_strays(work, evidence.before, quarantine=quarantine)
     evidence.strays += len(strays)
     if strays:
         log.warning("consolidation.tidied", count=len(strays))

@@ -30,6 +30,8 @@ class Asked:
     usage: Usage | None = None
     cleaned: int = 0
     """Statements that code took out because the writer had left them."""
+    strays: int = 0
+    """Files that the writer left where none belong."""
 
 
 def run_message(lease: Lease, number: int, diff: WorkspaceDiff, before: Folder, work: Folder, asked: Asked) -> str:
@@ -49,6 +51,7 @@ def run_message(lease: Lease, number: int, diff: WorkspaceDiff, before: Folder, 
         ("Provider", asked.provider),
         ("Model", asked.model or NOBODY),
         *([("Cleaned", f"{asked.cleaned} statements")] if asked.cleaned else []),
+        *([("Strays", f"{asked.strays} removed")] if asked.strays else []),
         ("Sessions", f"{number} ({added} added, {changed} changed, {removed} removed)"),
         *((SESSION_TRAILERS[status], named(ids)) for status, ids in by_status.items() if ids),
         ("Requests", str(asked.requests)),

@@ -67,6 +67,11 @@ class Home:
         return self.path / "staging"
 
     @property
+    def quarantine(self) -> Path:
+        """What runs left where nothing belongs."""
+        return self.path / "quarantine"
+
+    @property
     def recall(self) -> Path:
         """Ready-made summaries per project."""
         return self.path / "recall"

@@ -11,6 +11,7 @@ from memoryd.workspace.files import translated, write_private
 from memoryd.workspace.folder import Folder, Odd
 from memoryd.workspace.layout import ALWAYS_THERE, MEMORY_FILE, SUMMARY_FILE
 from memoryd.workspace.provenance import with_provenance
+from memoryd.workspace.quarantine import Quarantine
 from memoryd.workspace.summary import Summary, render_summary
 
 _EMPTY_HANDBOOK: Final = "> Nothing is remembered: no session or note supports a memory at present.\n"
@@ -18,8 +19,8 @@ _UNUSABLE: Final = (Odd.TOO_LARGE, Odd.BINARY)
 _EMPTY_PROFILE: Final = "Nothing is remembered yet."
 
 
-def clean_strays(work: Path, before: Folder | None = None) -> tuple[str, ...]:
-    """Remove what has no place in a staged folder; return the paths.
+def clean_strays(work: Path, before: Folder | None = None, *, quarantine: Quarantine | None = None) -> tuple[str, ...]:
+    """Remove what has no place in a staged folder, to the quarantine as far as it takes it; return the paths.
 
     Always: symlinks, nested repositories, hidden and editors' files, special files, binaries, files over 1 MiB. With
     `before`, the staged copy, also new files outside the places that a consolidation writes; but one of the two files
@@ -31,6 +32,8 @@ def clean_strays(work: Path, before: Folder | None = None) -> tuple[str, ...]:
         doomed = tuple(path for path in doomed if path not in ALWAYS_THERE or found.odd[path] not in _UNUSABLE)
     own_git = work / ".git"
     removed = [*([".git"] if os.path.lexists(own_git) else []), *doomed]
+    if quarantine is not None and doomed:
+        quarantine.keep(work, doomed)
     for path in removed:
         _remove(work / path)
     return tuple(removed)

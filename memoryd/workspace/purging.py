@@ -28,6 +28,7 @@ from memoryd.workspace.git import DAEMON, PERSON, Repository
 from memoryd.workspace.history import Change, message
 from memoryd.workspace.layout import ALWAYS_THERE, DIFF_FILE, RAW_MEMORIES, SKILLS, Home
 from memoryd.workspace.materialise import render_raw_memories
+from memoryd.workspace.quarantine import empty_quarantine
 from memoryd.workspace.repository import accept, ensure
 from memoryd.workspace.wording import words_of
 
@@ -66,6 +67,7 @@ def wipe(home: Home, repo: Repository, *, now: float, reached: Callable[[str], N
     The two files that agents read are replaced first, each in one step; then everything else in the folder goes, a
     person's notes and files too.
     """
+    empty_quarantine(home)
     scratch = home.staging / SCRATCH
     shutil.rmtree(scratch, ignore_errors=True)
     mending.empty_folder(scratch)
@@ -88,7 +90,8 @@ def wipe(home: Home, repo: Repository, *, now: float, reached: Callable[[str], N
 
 
 def remove_leftovers(home: Home) -> list[str]:
-    """Remove what older versions may have left: broken repositories, temporaries, editors' copies, a diff."""
+    """Remove what older versions and runs may have left: repositories, temporaries, editors' copies, a diff, strays."""
+    empty_quarantine(home)
     removed = []
     for path in sorted([*home.memories.glob(BROKEN), home.memories / OLD, home.memories / DIFF_FILE]):
         if os.path.lexists(path):

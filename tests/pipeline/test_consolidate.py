@@ -297,7 +297,7 @@ async def test_the_claim_that_vanished_is_a_complaint_once_and_then_closed(tmp_p
         assert "when working in shop" not in memory(context)
 
 
-async def test_strays_are_removed_and_the_good_part_kept(tmp_path: Path, clock: FakeClock) -> None:
+async def test_strays_are_set_apart_and_the_good_part_kept(tmp_path: Path, clock: FakeClock) -> None:
     client = Answering(good_model)
     async with a_house(settings_in(tmp_path), clock, client=client) as context:
         await remember(context, FIRST, "Always use tabs in the Makefile")
@@ -312,6 +312,8 @@ async def test_strays_are_removed_and_the_good_part_kept(tmp_path: Path, clock: 
 
         assert done.ending is Ending.PUBLISHED, done
         assert not (context.home.memories / "stray.txt").exists()
+        assert [path.read_text() for path in context.home.quarantine.glob("*/stray.txt")] == ["left here\n"]
+        assert "Strays: 1 removed" in context.repository.log(limit=1)[0].body
 
 
 async def test_an_agent_that_never_finishes_is_stopped_by_its_requests(tmp_path: Path, clock: FakeClock) -> None:
