@@ -19,6 +19,7 @@ from memoryd import logs
 from memoryd.config import Settings
 from memoryd.errors import SessionVanished, SourceError, UsageError
 from memoryd.ledger import discovery, meta, sessions
+from memoryd.ledger.active_days import unused_before
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.sessions import SessionRow, Sighting, UserMode
@@ -139,7 +140,9 @@ class Discovery:
         return window(
             now=now,
             discover=context.settings.discover,
-            max_unused=context.settings.consolidate.max_unused,
+            useful_from=await context.ledger.read(
+                unused_before, now=now, max_unused=context.settings.consolidate.max_unused
+            ),
             first_start_at=await self._first_start(now),
             backfill=await self._consent(backfill),
             ignore_idle=ignore_idle,
