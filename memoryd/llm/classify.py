@@ -35,7 +35,7 @@ OVERFLOW = re.compile(
     re.DOTALL,
 )
 STRUCTURE = re.compile(
-    r"response_format|text\.format|json_schema|json_object|structured.?outputs?|guided_json|\bgrammar\b"
+    r"response_format|text\.format|json[_ ]schema|json_object|structured.?outputs?|guided_json|\bgrammar\b"
     r"|output_config\.format|output_format|output.config(?!\.effort)"
 )
 # A 500 is a step down only where it names the parameter literally: llama-cpp-python answers a json_schema so.

@@ -192,6 +192,8 @@ class ModelClient:
         limited = None if answer.calls else quota_sentence(self._endpoint, answer.text)
         if limited is not None:
             raise limited
+        if _cut_without_a_word(question, answer, flight.usage):
+            answer = replace(answer, stop=Stop.LENGTH)
         if _ran_into_the_window(question, answer, flight.usage):
             raise ContextOverflow(f"{self._endpoint.provider} had no room left in its window for the whole answer")
         return replace(answer, usage=flight.usage, model=answer.model or question.model)
@@ -275,6 +277,12 @@ def _ran_into_the_window(question: Question, answer: Answer, usage: Usage) -> bo
     limit = question.max_output_tokens
     cut = answer.stop is Stop.LENGTH and usage.measured and usage.output > 0
     return limit is not None and cut and usage.output < CUT_EARLY * limit
+
+
+def _cut_without_a_word(question: Question, answer: Answer, usage: Usage) -> bool:
+    """An answer of exactly the tokens that it might have was cut; llama-server says `completed` of every Response."""
+    whole = answer.stop is Stop.COMPLETE and usage.measured
+    return whole and question.max_output_tokens == usage.output
 
 
 def _least(*limits: int | None) -> int | None:

@@ -126,7 +126,8 @@ def _replayed(turn: ModelTurn) -> list[JsonObject]:
 
 
 def _plain(turn: ModelTurn) -> list[JsonObject]:
-    said: list[JsonObject] = [{"role": "assistant", "content": turn.text}] if turn.text else []
+    """Render a turn without wire items; llama-server knows a message of the model's by its type alone."""
+    said: list[JsonObject] = [{"type": "message", "role": "assistant", "content": turn.text}] if turn.text else []
     return said + [_call_item(call) for call in turn.calls]
 
 

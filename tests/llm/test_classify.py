@@ -77,6 +77,7 @@ def claude(message: str, kind: str = "invalid_request_error") -> dict[str, Any]:
             {"detail": [{"loc": ["body", "response_format", "type"], "msg": "bad", "input": "x"}]},
             StructureUnsupported,
         ),
+        (400, error("Unable to generate parser: JSON schema error at #: cannot resolve $ref"), StructureUnsupported),
         (500, error("[{'loc': ('body', 'response_format', 'type')}]"), StructureUnsupported),
         (400, error("Unsupported parameter: 'reasoning.effort'", param="reasoning.effort"), EffortUnsupported),
         (400, error("Encrypted content is not supported with this model."), EffortUnsupported),

@@ -69,6 +69,15 @@ async def test_without_a_limit_of_its_own_an_answer_is_reserved_generously(clock
     assert book.plans[0].max_output_tokens == ASSUMED_OUTPUT_TOKENS
 
 
+@pytest.mark.parametrize(("output", "stop"), [(20, Stop.LENGTH), (19, Stop.COMPLETE), (21, Stop.COMPLETE)])
+async def test_an_answer_of_all_the_tokens_that_it_might_have_was_cut_whatever_its_server_says(
+    clock: FakeClock, output: int, stop: Stop
+) -> None:
+    """Some servers count thoughts beyond the limit: only the limit itself tells."""
+    async with a_client(clock=clock, respond=lambda _request: a_response("half", usage=(9, output))) as client:
+        assert (await client.ask(a_question(max_output_tokens=20), PURPOSE)).stop is stop
+
+
 async def test_usage_that_a_server_does_not_report_is_estimated_and_marked(clock: FakeClock) -> None:
     book = Book()
     async with a_client(clock=clock, book=book, respond=in_turn(a_response("x" * 300, usage=None))) as client:

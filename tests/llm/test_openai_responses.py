@@ -180,13 +180,13 @@ def test_an_answer_goes_back_with_its_sealed_reasoning_and_no_field_that_an_inpu
 def test_reasoning_that_is_not_sealed_and_what_hangs_on_it_goes_back_as_plain_text_and_calls() -> None:
     answer = CODEC.decode(reply({"type": "reasoning", "id": "rs_1", "summary": []}, message(said("hm")), CALL))
     assert inputs(answer.as_turn())[1:] == [
-        {"role": "assistant", "content": "hm"},
+        {"type": "message", "role": "assistant", "content": "hm"},
         {"type": "function_call", "call_id": "call_1", "name": "list_files", "arguments": "{}"},
     ]
 
 
 def test_a_turn_without_wire_items_goes_back_as_plain_text() -> None:
-    assert inputs(ModelTurn("before"))[1:] == [{"role": "assistant", "content": "before"}]
+    assert inputs(ModelTurn("before"))[1:] == [{"type": "message", "role": "assistant", "content": "before"}]
 
 
 def test_unknown_items_and_parts_are_not_sent_back() -> None:
