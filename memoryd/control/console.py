@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from memoryd import logs
 from memoryd.config import Settings
-from memoryd.daemon.passes import Progress, Step
+from memoryd.daemon.progress import Progress, Step
 from memoryd.redact import Redactor
 
 log = logs.get()

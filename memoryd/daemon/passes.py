@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memoryd.daemon.endings import Done, Ending
 from memoryd.daemon.house import is_ours, worker_name
+from memoryd.daemon.progress import Progress, Step, silent
 from memoryd.daemon.recalling import keep_recall_ready
 from memoryd.daemon.upkeep import look_after
 from memoryd.daemon.worker import Worker
@@ -24,16 +25,6 @@ CURED = ("key_refused", "model_unknown", "misconfigured", "git_missing", "disk_f
 """Waits for something that a person may just have put right: whoever says --now has a new try, at one request each."""
 ABANDONED = "abandoned"
 """Jobs whose holder died without a word: they are taken over when their lease runs out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Progress of a pass: `stage` is discover, extract or consolidate; `total` is 0 while it is unknown."""
-
-    stage: str
-    done: int
-    total: int
-    note: str = ""
 
 
 @dataclass(slots=True)
@@ -61,13 +52,6 @@ class PassReport:
         if self.count(Ending.FAILED) or self.count(Ending.LEASE_LOST):
             return 1
         return 3 if self.undone or self.waiting["consent"] else 0
-
-
-Progress = Callable[[Step], None]
-
-
-def silent(_step: Step) -> None:
-    """Report nothing."""
 
 
 async def run_pass(

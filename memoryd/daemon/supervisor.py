@@ -14,8 +14,9 @@ from memoryd import logs
 from memoryd.daemon import control_socket, personal
 from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.notify import notify
-from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
+from memoryd.daemon.passes import PassReport, as_json, run_pass
 from memoryd.daemon.probing import probe
+from memoryd.daemon.progress import Step
 from memoryd.daemon.recalling import keep_recall_ready
 from memoryd.daemon.storage import Storage
 from memoryd.daemon.ticker import JUMP_SECONDS, ClockWatch, Ticker

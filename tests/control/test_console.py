@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from memoryd.control import console
-from memoryd.daemon.passes import Step
+from memoryd.daemon.progress import Step
 from tests.support.log_lines import LogLines
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from memoryd.daemon.endings import Done, Ending
-from memoryd.daemon.passes import PassReport, Step, as_json, run_pass
+from memoryd.daemon.passes import PassReport, as_json, run_pass
+from memoryd.daemon.progress import Step
 from memoryd.errors import AuthRefused, DiskFull, RateLimited
 from memoryd.ledger import jobs, publications
 from memoryd.ledger.states import JobKind

@@ -17,7 +17,7 @@ import pytest
 from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.control.commands.demo import demo_settings, remember
-from memoryd.daemon.passes import silent
+from memoryd.daemon.progress import silent
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.handbook import Bullet, TaskGroup, parse_handbook
 from memoryd.workspace.headers import parse_header

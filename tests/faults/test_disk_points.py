@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from memoryd.daemon.passes import Step, run_pass, silent
+from memoryd.daemon.passes import run_pass
+from memoryd.daemon.progress import Step, silent
 from memoryd.errors import DiskFull
 from tests.faults.test_full_disk import fill
 from tests.support.checks import assert_accepted

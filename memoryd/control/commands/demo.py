@@ -19,7 +19,8 @@ from memoryd.control.commands.sync import summary_lines
 from memoryd.control.console import print_json, progress_reporter
 from memoryd.control.demo_sessions.install import install
 from memoryd.daemon.house import open_house
-from memoryd.daemon.passes import Progress, as_json, run_pass
+from memoryd.daemon.passes import as_json, run_pass
+from memoryd.daemon.progress import Progress
 from memoryd.errors import UsageError
 from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE, Home, prepare
 

@@ -14,7 +14,8 @@ from memoryd.control.history import Bound, sentence, waiting_history
 from memoryd.control.wording import MEANING_OF_WAIT
 from memoryd.daemon import control_socket, house
 from memoryd.daemon.house import daemon_holds, open_house
-from memoryd.daemon.passes import Progress, Step, as_json, run_pass
+from memoryd.daemon.passes import as_json, run_pass
+from memoryd.daemon.progress import Progress, Step
 from memoryd.errors import LedgerBusy
 from memoryd.pipeline.eligibility import MEANING
 from memoryd.workspace.layout import Home
