@@ -19,6 +19,7 @@ MEANING_OF_WAIT: Mapping[str, str] = {
     "budget": "today's cap is spent (limits)",
     "disk_full": "the disk is full or read-only",
     "git_missing": "there is no git program",
+    "person_working": "a merge or rebase in the memory folder is not finished: `git status` there says what is left",
     "abandoned": "a memoryd that was killed held it; it is taken over when the lease runs out (ledger.lease)",
 }
 

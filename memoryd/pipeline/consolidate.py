@@ -22,7 +22,7 @@ from memoryd.pipeline.edits import remember_folder, restore_folder
 from memoryd.pipeline.gathering import Evidence, gather
 from memoryd.pipeline.judging import judge
 from memoryd.pipeline.offline_write import write_offline
-from memoryd.pipeline.outcomes import Consolidated, Outcome
+from memoryd.pipeline.outcomes import ENVIRONMENT_RETRY_SECONDS, PERSON_WORKING, Consolidated, Deferred, Outcome
 from memoryd.pipeline.run_message import Asked, run_message
 from memoryd.workspace import acceptance, mending, protection, publish, staging
 from memoryd.workspace.claims import claims_of_folder, texts_of
@@ -30,6 +30,7 @@ from memoryd.workspace.folder import Folder
 from memoryd.workspace.layout import DIFF_FILE, EXTENSIONS, MEMORY_FILE, SUMMARY_FILE
 from memoryd.workspace.proposals import keep_proposals
 from memoryd.workspace.summary import summary_budget
+from memoryd.workspace.unfinished import find_unfinished
 
 log = logs.get()
 
@@ -37,6 +38,8 @@ log = logs.get()
 async def consolidate(context: Context, lease: Lease) -> Outcome:
     """Run the consolidation job up to its git objects. Raises ResultRejected, ModelError, GitError, LeaseLost."""
     await publish_decided(context)
+    if (waits := await _for_a_person(context)) is not None:
+        return waits
     evidence = await gather(context, lease)
     context.reached("evidence_staged")
     try:
@@ -66,6 +69,16 @@ async def publish_decided(context: Context) -> None:
             await to_its_end(_put_in_place(context, decided))
         proposal = await context.ledger.read(proposals.waiting)
         await in_thread(keep_proposals, context.repository, {proposal.id: proposal.commit} if proposal else {})
+
+
+async def _for_a_person(context: Context) -> Deferred | None:
+    """Wait while a person is in the middle of a merge: what they have not decided yet is no memory."""
+    now = context.clock.now()
+    unfinished = await in_thread(find_unfinished, context.home, now)
+    if unfinished is None:
+        return None
+    message = f"{unfinished.what}: it is waited for until it is finished, or was left alone for an hour"
+    return Deferred(min(now + ENVIRONMENT_RETRY_SECONDS, unfinished.until), PERSON_WORKING, message)
 
 
 async def _put_in_place(context: Context, decided: Publication) -> None:

@@ -38,6 +38,9 @@ NETWORK_RETRY_SECONDS = 60.0
 DISK_FULL = "disk_full"
 """The reason under which a job waits for room; a read-only disk counts as full."""
 
+PERSON_WORKING = "person_working"
+"""The reason under which consolidation waits for a person's merge or rebase in the memory folder."""
+
 REASON_OF_UNAVAILABLE: dict[type[ModelUnavailable], str] = {
     RateLimited: "rate_limited",
     Overloaded: "provider_overloaded",

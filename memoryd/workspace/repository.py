@@ -12,9 +12,8 @@ from typing import Final
 from memoryd.errors import GitError
 from memoryd.workspace.files import translated
 from memoryd.workspace.git import ACCEPTED, INDEX_PREFIX, KEPT, MAIN, Repository
+from memoryd.workspace.unfinished import BUSY
 
-_BUSY: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
-"""What stands in .git while a person is in the middle of something that HEAD is a part of."""
 _MAX_WAITS_FOR_LOCKS: Final = 5
 _KEPT_REFS: Final = ("refs/heads/", "refs/tags/", "refs/stash", "refs/memoryd/")
 LOOSE_PREFIX: Final = 2
@@ -98,7 +97,7 @@ def _has_ref(git_dir: Path, ref: str) -> bool:
 
 
 def _is_busy(repo: Repository) -> bool:
-    return any(os.path.lexists(repo.git_dir / name) for name in _BUSY)
+    return any(os.path.lexists(repo.git_dir / name) for name in BUSY)
 
 
 def _is_whole(repo: Repository, commit: str, *, depth: int | None = None) -> bool:

@@ -1,7 +1,10 @@
 """What a model is told about a person's lines, and what code then does about them (I10)."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from memoryd.daemon.endings import Ending
 from memoryd.ledger import sessions
@@ -91,3 +94,28 @@ async def test_without_any_session_a_persons_line_stands_alone(tmp_path: Path, c
         assert list((context.home.memories / "rollout_summaries").glob("*.md")) == []
         assert f"{MINE}\n" in memory(context)
         assert "tabs" not in memory(context)
+
+
+@pytest.mark.parametrize("end", ["finished", "left alone"])
+async def test_a_person_in_the_middle_of_a_merge_is_waited_for(tmp_path: Path, clock: FakeClock, end: str) -> None:
+    """I5: no request meanwhile, and it says why; what lies there for an hour is taken as it is."""
+    async with a_house(settings_in(tmp_path), clock) as context:
+        modelled, client = with_model(context)
+        await remember(context, FIRST, TABS)
+        await run(modelled)
+        file, text = context.home.memories / "MEMORY.md", memory(context)
+        file.write_text(f"{text}<<<<<<< HEAD\n{MINE}\n=======\n>>>>>>> other\n")
+        os.utime(file, (clock.now(), clock.now()))
+        await remember(context, SECOND, "Never deploy the shop on Fridays")
+        asked, base = len(client.asked), context.repository.accepted()
+
+        done = await run(modelled)
+
+        assert (done.ending, done.reason) == (Ending.DEFERRED, "person_working")
+        assert (len(client.asked), context.repository.accepted()) == (asked, base)
+        if end == "finished":
+            file.write_text(f"{text}{MINE}\n")
+        clock.jump(60 if end == "finished" else 3600)
+        assert (await run(modelled)).ending is Ending.PUBLISHED
+        assert memory(context).count(f"{MINE}\n") == 1
+        assert "Fridays" in memory(context)
