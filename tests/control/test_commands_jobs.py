@@ -36,6 +36,11 @@ def test_a_job_is_found_by_the_bare_id_of_its_session(shell: Shell) -> None:
     assert shell("jobs", "show", "ditor-7").code == 2
 
 
+def test_what_is_tried_again_is_told_as_json(shell: Shell) -> None:
+    a_dead_job(shell)
+    assert [row["job_key"] for row in shell("jobs", "retry", "--all", "--json").json["revived"]] == [THREAD]
+
+
 def test_a_list_takes_no_key(shell: Shell) -> None:
     said = shell("jobs", "list", "editor-7")
     assert (said.code, said.out) == (2, "")
@@ -122,6 +127,8 @@ def test_a_finished_job_is_not_tried_again(shell: Shell) -> None:
     shell("sync", "--now")
     said = shell("jobs", "retry", f"memory_stage1/{THREAD}")
     assert (said.code, "nothing to try again" in said.out) == (1, True)
+    again = shell("jobs", "retry", f"memory_stage1/{THREAD}", "--json")
+    assert (again.code, again.json) == (1, {"revived": []})
 
 
 def test_a_running_daemon_is_asked_to_try_again(shell: Shell) -> None:

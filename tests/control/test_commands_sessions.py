@@ -32,6 +32,22 @@ def test_those_that_one_reason_leaves_out_are_listed_alone(shell: Shell) -> None
     said = shell("sessions", "--excluded", "nonsense")
     assert (said.code, said.err.count("\n")) == (2, 1)
     assert "home_directory" in said.err
+    assert "too_old" not in said.err
+
+
+@pytest.mark.parametrize("reason", ["too_fresh", "too_old", "consent", "unreadable"])
+def test_a_reason_that_no_session_is_kept_under_says_where_to_look(shell: Shell, reason: str) -> None:
+    shell("sync")
+    said = shell("sessions", "--excluded", reason)
+    assert (said.code, said.out) == (2, "")
+    assert "`memoryd status` counts them" in said.err
+
+
+def test_a_list_of_sessions_takes_no_session(shell: Shell) -> None:
+    shell("sync")
+    said = shell("sessions", "list", THREAD)
+    assert (said.code, said.out) == (2, "")
+    assert f"memoryd explain {THREAD}" in said.err
 
 
 def test_without_sessions_the_list_says_what_to_do(shell: Shell) -> None:

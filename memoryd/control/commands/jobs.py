@@ -47,10 +47,12 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "list":
         return asyncio.run(_list(settings, args))
     if args.action == "retry" and args.all:
-        return asyncio.run(_retry(settings, None))
+        return asyncio.run(_retry(settings, None, as_json=args.json))
     if not args.key:
         raise UsageError(f"`memoryd jobs {args.action}` needs a job's key", remedy="`memoryd jobs` lists them")
-    return asyncio.run(_show(settings, args) if args.action == "show" else _retry(settings, args.key))
+    return asyncio.run(
+        _show(settings, args) if args.action == "show" else _retry(settings, args.key, as_json=args.json)
+    )
 
 
 async def _list(settings: Settings, args: argparse.Namespace) -> int:
@@ -78,11 +80,15 @@ async def _show(settings: Settings, args: argparse.Namespace) -> int:
     return 0
 
 
-async def _retry(settings: Settings, key: str | None) -> int:
+async def _retry(settings: Settings, key: str | None, *, as_json: bool) -> int:
     """Retry one job, or with None all that are out of attempts."""
     async with await _reader(settings) as ledger:
         rows = [await _find(ledger, key)] if key else await ledger.read(jobs.list_jobs, status=Status.ERROR)
     revived = await _revived(settings, rows)
+    exit_code = 0 if revived or not (key or rows) else 1
+    if as_json:
+        print_json({"revived": [_row_json(row) for row in rows if row in revived]})
+        return exit_code
     for row in rows:
         if row not in revived:
             print(f"{row.kind} {row.job_key} is {row.status.value}: there is nothing to try again")
@@ -91,7 +97,7 @@ async def _retry(settings: Settings, key: str | None) -> int:
         print(f"{what} will be tried again by the daemon, or by `memoryd sync`")
     elif not rows:
         print("no job is out of attempts")
-    return 0 if revived or not (key or rows) else 1
+    return exit_code
 
 
 async def _revived(settings: Settings, rows: Sequence[JobRow]) -> list[JobRow]:

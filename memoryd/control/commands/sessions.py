@@ -16,10 +16,12 @@ from memoryd.ledger import sessions
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.sessions import SessionRow, UserMode
 from memoryd.pipeline.discover import choose_mode, mode_of_row
-from memoryd.pipeline.eligibility import MEANING
+from memoryd.pipeline.eligibility import MEANING, UNREADABLE, Waiting
 from memoryd.workspace.layout import Home
 
 LIST_LIMIT: Final = 1_000_000
+NOT_KEPT: Final = frozenset({*Waiting, UNREADABLE})
+"""Reasons that no row holds: judged anew at each look, or of files that are no session."""
 EFFECTS: Final = {
     UserMode.ENABLED: "it is remembered: what was not extracted yet is extracted, whatever left it out before",
     UserMode.DISABLED: "it is not remembered: what it taught leaves the memory with the next consolidation",
@@ -39,6 +41,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Do the action."""
     settings = config.load(args.home, environ=config.environ())
+    if args.action == "list" and args.thread:
+        raise UsageError(
+            "`memoryd sessions list` takes no session", remedy=f"`memoryd explain {args.thread}` tells of one"
+        )
     if args.action == "list":
         return asyncio.run(_list(settings, args))
     if not args.thread or not args.mode:
@@ -72,13 +78,20 @@ def line(session: dict[str, Any]) -> str:
     state = f"left out: {session['reason']}" if session["reason"] else "extracted" if session["extracted"] else "new"
     yours = f", yours: {session['your_mode']}" if session["your_mode"] else ""
     place = session["cwd"] or "unknown directory"
-    return f"{session['thread_id']}  {session['agent']:<8} {moment(session['last_record_at'])}  {state}{yours}  {place}"
+    when = moment(session["last_record_at"])
+    return f"{session['thread_id']:<36}  {session['agent']:<8} {when}  {state}{yours}  {place}"
 
 
 async def _list(settings: Settings, args: argparse.Namespace) -> int:
     if args.excluded and args.excluded not in MEANING:
         raise UsageError(
-            f"no rule is called {args.excluded!r}", remedy=f"the reasons are: {', '.join(sorted(MEANING))}"
+            f"no rule is called {args.excluded!r}",
+            remedy=f"the reasons are: {', '.join(sorted(MEANING.keys() - NOT_KEPT))}",
+        )
+    if args.excluded in NOT_KEPT:
+        raise UsageError(
+            f"sessions cannot be listed by {args.excluded}, which is judged anew at each look",
+            remedy="`memoryd status` counts them, `memoryd explain PATH|ID` says it of one",
         )
     async with await Ledger.open(Home(settings.home).ledger_file, clock=SystemClock(), read_only=True) as ledger:
         if args.excluded:

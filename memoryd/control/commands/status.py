@@ -10,7 +10,7 @@ from memoryd.clock import SystemClock
 from memoryd.control import overview
 from memoryd.control.console import moment, print_json
 from memoryd.control.wording import MEANING_OF_WAIT
-from memoryd.pipeline.eligibility import MEANING
+from memoryd.pipeline.eligibility import MEANING, Waiting
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def lines(report: Mapping[str, Any], why: Mapping[str, str] | None = None) -> li
         f"{today['tokens']} of {caps['tokens_per_day']} tokens, {today['cost']:.2f} {_cost_cap(caps['cost_per_day'])}"
     )
     told += [
-        f"  left out: {number} {reason} ({MEANING.get(reason, reason)})"
+        f"  {'not yet' if reason in set(Waiting) else 'left out'}: {number} {reason} ({MEANING.get(reason, reason)})"
         for reason, number in sorted(report["excluded"].items())
     ]
     disk = report["disk"]
