@@ -22,6 +22,7 @@ from memoryd.clock import Clock
 from memoryd.errors import ResultRejected, StorageError
 from memoryd.llm.question import Errand, Question, UserTurn
 from memoryd.text import estimate_tokens, first_line
+from memoryd.trees import remove_tree
 
 BASE_TOKENS = 16_384
 SPARE_SECONDS = 30.0
@@ -123,7 +124,7 @@ def _writable(folder: Folder) -> list[tuple[Parts, Entry]]:
 def _renewed(place: Workplace) -> int:
     """Make the copy anew; return how many bytes lie in it (blocking)."""
     try:
-        shutil.rmtree(place.copy, ignore_errors=True)
+        remove_tree(place.copy)
         shutil.copytree(place.root, place.copy, symlinks=True)
         return sum(path.lstat().st_size for path in place.copy.rglob("*"))
     except OSError as error:

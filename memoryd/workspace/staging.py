@@ -1,7 +1,6 @@
 """A private copy of the memory folder in which one consolidation works."""
 
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Final
 
 from memoryd.errors import StorageError, UsageError
 from memoryd.redact import Redactor
+from memoryd.trees import remove_tree
 from memoryd.workspace.extensions import seed_instructions
 from memoryd.workspace.files import translated, write_private
 from memoryd.workspace.folder import Folder, Odd, decode_text
@@ -65,7 +65,7 @@ def stage(home: Home, repo: Repository, token: str, *, now: float, redactor: Red
 
 def discard(staging: Staging) -> None:
     """Remove a staged run; removing it twice is no error."""
-    shutil.rmtree(staging.root, ignore_errors=True)
+    remove_tree(staging.root)
 
 
 def sweep(home: Home) -> list[str]:
@@ -81,7 +81,7 @@ def sweep(home: Home) -> list[str]:
         left = sorted(home.staging.iterdir()) if home.staging.is_dir() else []
     for entry in left:
         if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry, ignore_errors=True)
+            remove_tree(entry)
         else:
             entry.unlink(missing_ok=True)
     return [entry.name for entry in left]
@@ -117,7 +117,7 @@ def _accepted_text(repo: Repository, accepted: str, path: str) -> str | None:
 
 
 def _copy(root: Path, folder: Path, files: Mapping[str, str]) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     with translated("make the folder", folder):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700)

@@ -23,6 +23,7 @@ from memoryd.llm.fields import object_at, text_at
 from memoryd.llm.http import HttpReply
 from memoryd.llm.question import JsonObject
 from memoryd.llm.visible import Show
+from memoryd.trees import remove_tree
 
 RUN_PREFIX: Final = "command-"
 SCHEMA_FILE: Final = "schema.json"
@@ -163,7 +164,7 @@ def _run_folder(runs: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
 
 
 def _real(path: Path) -> Path:
