@@ -10,13 +10,11 @@ import stat
 import sys
 import time
 
-try:
+IS_CPYTHON = sys.implementation.name == "cpython"
+if IS_CPYTHON:
     # What json and signal are made of: importing these two takes longer than all else here, for what is not needed.
     import _json
-    import _signal
-except ImportError:  # another Python than CPython
-    _json = None  # type: ignore[assignment]
-    _signal = None  # type: ignore[assignment]
+    import _signal  # type: ignore[import-not-found]  # it has no stub
 
 MARKER = "<memoryd_memory>"
 MAX_STDIN_BYTES = 1 << 20
@@ -275,13 +273,13 @@ class Reading:
 def parsed(document: bytes) -> "dict[str, object]":
     """Read a JSON object. Raises ValueError."""
     text = document.decode().strip()
-    if _json is None:
+    if not IS_CPYTHON:
         import json
 
         value, end = json.loads(text), len(text)
     else:
         try:
-            value, end = _json.make_scanner(Reading)(text, 0)
+            value, end = _json.make_scanner(Reading)(text, 0)  # type: ignore[arg-type]  # it looks for these attributes
         except StopIteration:
             raise ValueError("no JSON") from None
     if end != len(text) or not isinstance(value, dict):
@@ -291,7 +289,7 @@ def parsed(document: bytes) -> "dict[str, object]":
 
 def quoted(text: str) -> str:
     """Render a text as a JSON string."""
-    if _json is None:
+    if not IS_CPYTHON:
         import json
 
         return json.dumps(text, ensure_ascii=False)
@@ -300,7 +298,7 @@ def quoted(text: str) -> str:
 
 def live_for(seconds: float) -> None:
     """Have this process end after so long; 0: never mind."""
-    if _signal is not None:
+    if IS_CPYTHON:
         _signal.setitimer(_signal.ITIMER_REAL, seconds)
 
 
