@@ -30,7 +30,7 @@ def assert_waiting(place: Place, done: Finished, reason: str) -> None:
 
 def test_a_provider_that_is_down_costs_no_attempt(place: Place, server: ModelServer) -> None:
     """I5: the reason and the time are known; when it is up again, everything is done."""
-    many_sessions(place, 3)
+    many_sessions(place, 2)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         place.configure(base_url=f"http://127.0.0.1:{nobody.getsockname()[1]}/v1", limits__backfill="recent")
@@ -38,7 +38,7 @@ def test_a_provider_that_is_down_costs_no_attempt(place: Place, server: ModelSer
         plain = place.run("sync")
 
     assert_waiting(place, done, "provider_unreachable")
-    assert done.json["undone"] == {"provider_unreachable": 3}
+    assert done.json["undone"] == {"provider_unreachable": 2}
     assert plain.code == 3
     assert "no network, or it is down" in plain.stdout
     status = place.run("status", "--json")
@@ -50,7 +50,7 @@ def test_a_provider_that_is_down_costs_no_attempt(place: Place, server: ModelSer
     for key in [job["key"] for job in status.json["waiting"]]:
         assert place.run("jobs", "retry", key).code == 0
     assert place.run("sync").code == 0
-    assert_accepted(place, sessions=3)
+    assert_accepted(place, sessions=2)
 
 
 def test_a_refused_key_costs_two_requests_and_is_never_shown(place: Place) -> None:
@@ -87,7 +87,7 @@ def test_a_model_that_nobody_knows_waits_for_a_person(place: Place, server: Mode
     assert len(server.requests) <= 2
 
 
-@pytest.mark.parametrize("status", [429, 500, 503, 529])
+@pytest.mark.parametrize("status", [429, 503])
 def test_a_provider_in_trouble_costs_no_attempt(place: Place, server: ModelServer, status: int) -> None:
     many_sessions(place, 2)
     server.reply_with(Status(status, "not now", headers={"Retry-After": "120"}))

@@ -15,7 +15,7 @@ from tests.support.process import STAGE1_KIND, Place
 from tests.support.sessions import a_rollout
 
 LONGEST_END_SECONDS = 10.0
-CYCLES = 25
+CYCLES = 10
 """The 100 of the real trial are a command: `python -m tests.faults.cycles --cycles 100 --seed 7`."""
 
 
