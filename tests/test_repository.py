@@ -29,6 +29,7 @@ TOP_LEVEL = {
     "tests",
 }
 MOST_COMPLEXITY_EXCEPTIONS = 5
+MOST_LINES = 400
 
 
 @cache
@@ -157,6 +158,10 @@ def modules_with(pattern: str) -> list[str]:
     return [
         path.relative_to(PACKAGE).as_posix() for path in code() if re.search(pattern, path.read_text(), re.MULTILINE)
     ]
+
+
+def test_no_module_is_longer_than_a_story() -> None:
+    assert [path.name for path in code() if len(path.read_text().splitlines()) > MOST_LINES] == []
 
 
 def test_environment_and_toml_are_read_in_one_module() -> None:
