@@ -45,8 +45,9 @@ class Keeping:
     """A result that is being put right: the lines in it that are the person's, and what was wrong with it.
 
     `moved` are statements of the result that stood in no place of that name before, by what they say: there a person's
-    line may stand as well. `made` are headings that code put back for such a line. `notes` is what new notes say: a
-    person's line that a run dropped for them stays away.
+    line may stand as well. `made` are headings that code put back, for such a line or as the person's own; `renamed`
+    has, by a task group's title in the result and its directory, what the person calls it. `notes` is what new notes
+    say: a person's line that a run dropped for them stays away.
     """
 
     guarded: Guarded
@@ -57,6 +58,7 @@ class Keeping:
     lost: list[str] = field(default_factory=list)
     again: list[str] = field(default_factory=list)
     made: list[Node] = field(default_factory=list)
+    renamed: dict[tuple[str, str | None], str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, guarded: Guarded, root: Node, *, may_move: bool, notes: str = "") -> "Keeping":
@@ -73,7 +75,7 @@ class Keeping:
         there = node.find(line) or self.moved.get(line.key) or node.find(Line.of(line.lines[:1], under=line.under))
         if there is not None:
             there.lines, there.key = line.lines, line.key
-        elif self._is_asked_for(line):
+        elif self.is_asked_for(line):
             return
         else:
             node.append(line)
@@ -107,7 +109,7 @@ class Keeping:
         again = [f"{path}: a person deleted `{excerpt(key)}`; leave it out" for key in self.again]
         return lost + again
 
-    def _is_asked_for(self, line: Line) -> bool:
+    def is_asked_for(self, line: Line) -> bool:
         """Say whether a new note speaks of what a line says; whether it asks for the loss, a model has judged."""
         said = set(_WORD.findall(self.notes.casefold()))
         return not said.isdisjoint(_WORD.findall(line.key.casefold()))

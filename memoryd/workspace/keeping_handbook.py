@@ -2,7 +2,7 @@
 
 A statement goes to its section of its task group (found by title, else by directory; a group that names the sessions
 that it cites comes first). When the group is gone: to the first group that has the section, or, if the person made the
-group or none has the section, to a group made again for it. Headings are structure and come back only with a line.
+group or none has the section, to a group made again for it. Headings of what is gone come back only with a line.
 """
 
 import re
@@ -11,41 +11,23 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memoryd.workspace.comparison import task_files
-from memoryd.workspace.handbook import Mark, Section, Task, TaskGroup, parse_bullet, parse_handbook, render_bullet
+from memoryd.workspace.handbook import Mark, Section, TaskGroup, parse_bullet, render_bullet
 from memoryd.workspace.keeping import Guarded, Keeping, Stack, descend
+from memoryd.workspace.keeping_headings import GROUP, TASK, Group, groups_of, keep_headings
 from memoryd.workspace.layout import ROLLOUT_SUMMARIES
 from memoryd.workspace.outline import Line, Node, read_outline, render_outline
 
-_TASK: Final = re.compile(r"(##[ \t]+Task[ \t]+)\d{1,6}([ \t]*:.*)", re.IGNORECASE)
-_GROUP: Final = re.compile(r"#[ \t]+Task Group:", re.IGNORECASE)
 _FIELD: Final = re.compile(r"(scope|applies_to):", re.IGNORECASE)
 _LEAD: Final = re.compile(r"[ \t]*(?:- )?")
 _ORDER: Final = [section.casefold() for section in Section]
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """A task group as headings and as values; `tasks` are those headings with their values."""
-
-    node: Node
-    value: TaskGroup
-    tasks: tuple[tuple[Node, Task], ...]
-
-    @classmethod
-    def of(cls, node: Node) -> "_Group":
-        value = parse_handbook(render_outline(node)).groups[0]
-        nodes = [child for child in node.children if _TASK.match(child.heading)]
-        return cls(node, value, tuple(zip(nodes, value.tasks, strict=True)))
-
-    def names(self, files: frozenset[str]) -> bool:
-        return any(task_files(task) & files for task in self.value.tasks)
 
 
 def keep_in_handbook(guarded: Guarded, text: str, *, may_move: bool, notes: str = "") -> tuple[str, Keeping]:
     """Return a handbook that a run wrote, with the person's lines and without what the person took out."""
     keeping = Keeping.of(guarded, read_outline(text), may_move=may_move, notes=notes)
     keeping.leave_out(lambda stack, _: is_statement(stack))
-    placing = _Placing(keeping, _groups(guarded.outline), _groups(keeping.root))
+    keep_headings(keeping)
+    placing = _Placing(keeping, groups_of(guarded.outline), groups_of(keeping.root))
     for stack, line in guarded.lines():
         placing.place(stack, line)
     _tidy(keeping.root)
@@ -54,15 +36,15 @@ def keep_in_handbook(guarded: Guarded, text: str, *, may_move: bool, notes: str 
 
 def is_statement(stack: Stack) -> bool:
     """Say whether lines below these headings state something, rather than being structure of a task or a group."""
-    return not _is_of_a_task(stack) and not (len(stack) == 1 and _GROUP.match(stack[0].heading))
+    return not _is_of_a_task(stack) and not (len(stack) == 1 and GROUP.match(stack[0].heading))
 
 
 @dataclass(slots=True)
 class _Placing:
     keeping: Keeping
-    old: list[_Group]
-    new: list[_Group]
-    remade: dict[Node, _Group] = field(default_factory=dict)
+    old: list[Group]
+    new: list[Group]
+    remade: dict[Node, Group] = field(default_factory=dict)
 
     def place(self, stack: Stack, line: Line) -> None:
         group = next((group for group in self.old if stack and group.node is stack[0]), None)
@@ -79,11 +61,11 @@ class _Placing:
         """Return where lines go that stand in no task group: above all of them, so that they are in none."""
         root = self.keeping.root
         if stack and root.child(stack[0].name) is None:
-            first = next((n for n, child in enumerate(root.children) if _GROUP.match(child.heading)), None)
+            first = next((n for n, child in enumerate(root.children) if GROUP.match(child.heading)), None)
             root.add(stack[0].heading, before=first)
         return descend(root, stack)
 
-    def _place_field(self, group: _Group, line: Line, stack: Stack) -> None:
+    def _place_field(self, group: Group, line: Line, stack: Stack) -> None:
         target = self._same(group)
         if target is None:
             return
@@ -97,7 +79,7 @@ class _Placing:
             there.lines, there.key = line.lines, line.key
         self.keeping.lines.update(line.lines)
 
-    def _place_row(self, group: _Group, line: Line, stack: Stack) -> None:
+    def _place_row(self, group: Group, line: Line, stack: Stack) -> None:
         """Bring back a keyword, or the name of a summary, of a task that has live sessions."""
         live = self.keeping.guarded.live
         files = next((task_files(task) for node, task in group.tasks if node is stack[1]), frozenset[str]()) & live
@@ -108,7 +90,7 @@ class _Placing:
         if shared and not is_dead:
             self.keeping.put(descend(task, stack[2:]), line, stack)
 
-    def _place_statement(self, group: _Group, line: Line, stack: Stack) -> None:
+    def _place_statement(self, group: Group, line: Line, stack: Stack) -> None:
         guarded = self.keeping.guarded
         refs = parse_bullet(line.lines[-1].strip()).task_refs
         files = frozenset(path for task in group.value.tasks if task.number in refs for path in task_files(task))
@@ -120,7 +102,7 @@ class _Placing:
         is_homeless = target is not self._same(group) and not target.names(live)
         self.keeping.put(descend(_section(target.node, stack[1]), stack[2:]), kept, stack, is_homeless=is_homeless)
 
-    def _target(self, group: _Group, section: str, live: frozenset[str]) -> _Group:
+    def _target(self, group: Group, section: str, live: frozenset[str]) -> Group:
         same = self._same(group)
         naming = [one for one in self.new if one.names(live)]
         if naming:
@@ -131,14 +113,14 @@ class _Placing:
         is_persons = group.node.number in self.keeping.guarded.persons
         return having[0] if having and not is_persons else self._made_again(group, with_tasks=is_persons)
 
-    def _same(self, group: _Group) -> _Group | None:
+    def _same(self, group: Group) -> Group | None:
         if group.node in self.remade:
             return self.remade[group.node]
         by_title = [one for one in self.new if one.value.title.casefold() == group.value.title.casefold()]
         by_cwd = [one for one in self.new if one.value.cwd is not None and one.value.cwd == group.value.cwd]
         return next(iter([*by_title, *by_cwd]), None)
 
-    def _made_again(self, group: _Group, *, with_tasks: bool) -> _Group:
+    def _made_again(self, group: Group, *, with_tasks: bool) -> Group:
         """Add a group like the old one; what it rests on comes with it as far as it is there."""
         node = self.keeping.root.add(group.node.heading)
         node.body = [Line.of(line.lines) for line in group.node.statements]
@@ -147,13 +129,13 @@ class _Placing:
                 _copy_task(heading, node, self.keeping.guarded.live)
         self.keeping.lines.update(render_outline(node).split("\n"))
         self.keeping.made.append(node)
-        self.remade[group.node] = _Group.of(node)
+        self.remade[group.node] = Group.of(node)
         return self.remade[group.node]
 
 
 def _copy_task(task: Node, group: Node, live: Iterable[str]) -> None:
     number = 1 + len(group.children)
-    copied = group.add(_TASK.sub(rf"\g<1>{number}\g<2>", task.heading))
+    copied = group.add(TASK.sub(rf"\g<1>{number}\g<2>", task.heading))
     for part in task.children:
         rows = [one for one in part.statements if not one.key.startswith(f"{ROLLOUT_SUMMARIES}/") or one.key in live]
         copied.add(part.heading).body = [Line(("",)), *(Line.of(one.lines) for one in rows)]
@@ -184,7 +166,7 @@ def _section(group: Node, heading: Node) -> Node:
 
 def _tidy(root: Node) -> None:
     """Remove sections and groups that hold nothing any more because of what was taken out."""
-    for group in [child for child in root.children if _GROUP.match(child.heading)]:
+    for group in [child for child in root.children if GROUP.match(child.heading)]:
         empty = [child for child in group.children if child.is_touched and not (child.statements or child.children)]
         group.children = [child for child in group.children if child not in empty]
         if empty and not group.children:
@@ -192,12 +174,8 @@ def _tidy(root: Node) -> None:
         group.is_touched = group.is_touched or bool(empty)
 
 
-def _groups(root: Node) -> list[_Group]:
-    return [_Group.of(child) for child in root.children if _GROUP.match(child.heading)]
-
-
 def _is_of_a_task(stack: Stack) -> bool:
-    return len(stack) > 1 and _TASK.match(stack[1].heading) is not None
+    return len(stack) > 1 and TASK.match(stack[1].heading) is not None
 
 
 def _is_field(line: Line, name: str) -> bool:

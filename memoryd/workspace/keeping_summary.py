@@ -4,13 +4,13 @@ It goes to the end of its section; in the index to its day of its scope, else to
 are made where there are none. A detail whose topic is gone brings the topic's row with it.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from memoryd.workspace.handbook import EVERYWHERE, Handbook, TaskGroup
 from memoryd.workspace.keeping import Guarded, Keeping, Stack, descend
-from memoryd.workspace.outline import Line, Node, place_of, read_outline, render_outline
+from memoryd.workspace.outline import Line, Node, place_of, read_outline, render_outline, walk
 from memoryd.workspace.summary import OLDER_TOPICS, VERSION_LINE, Part, index_of, parse_summary
 
 KEPT_BY_HAND: Final = "kept by hand"
@@ -20,11 +20,15 @@ _OLDER: Final = OLDER_TOPICS.casefold()
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which task groups must be found from the summary: those of the handbook before, after, and made by code."""
+    """Which task groups must be found from the summary: those of the handbook before, after, and made by code.
+
+    `renamed` are titles that a run gave and the person's instead of them, as in Keeping.
+    """
 
     before: Handbook
     after: Handbook
     made: Sequence[TaskGroup] = ()
+    renamed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
 
 
 def keep_in_summary(
@@ -34,6 +38,7 @@ def keep_in_summary(
 
     A topic by which alone a task group is found stays; a group that code made gets one.
     """
+    text = _with_titles(text, reach.renamed)
     reached = _found(text, reach.after.groups)
     result, keeping = _kept(guarded, text, may_move=may_move, notes=notes, keep_topics=False)
     if keeping.again and len(_found(result, reached)) < len(reached):
@@ -60,6 +65,19 @@ def _kept(guarded: Guarded, text: str, *, may_move: bool, notes: str, keep_topic
             node.append(Line.of(line.under.lines))
         keeping.put(node, line, stack)
     return render_outline(root), keeping
+
+
+def _with_titles(text: str, renamed: Mapping[tuple[str, str | None], str]) -> str:
+    """Call the topics of a summary what the person calls their task groups."""
+    root = read_outline(text)
+    for (old, cwd), title in renamed.items():
+        scope = " ".join((cwd or EVERYWHERE).casefold().split())
+        topics = [line for stack, line in walk(root) if _is_topic(stack, line) and place_of(stack, line)[-1] == scope]
+        if all(line.title != title.casefold() for line in topics):
+            for line in (line for line in topics if line.title == old):
+                said = line.key.partition(": ")[0].removesuffix(":")
+                line.lines = (line.lines[0].replace(said, title, 1), *line.lines[1:])
+    return render_outline(root)
 
 
 def index_node(root: Node, stack: Stack, line: Line) -> Node:

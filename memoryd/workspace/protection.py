@@ -4,7 +4,8 @@ A line is the person's when its last author is not memoryd. It stays until the p
 cites is gone, or a model that was told of it drops it again while a new note speaks of it (DESIGN.md section 7,
 invariant I10). A model's loss is a complaint once; what is still lost then, and whatever the offline writer lost, code
 puts back, rather than rejecting a run for ever. What the person deleted, and a run writes again letter for letter, is a
-complaint once, and then left out. Headings are structure: they come back only with a line below them.
+complaint once, and then left out. Headings are structure: they come back only with a line below them, or for the
+task group or task that a run goes on with under another name.
 """
 
 from collections.abc import Collection, Mapping
@@ -83,16 +84,18 @@ def keep_lines(protection: Protection, result: Folder, *, may_move: bool, notes:
     texts = {path: result.text(path) for path in ALWAYS_THERE}
     done: list[Keeping] = []
     made: list[Node] = []
+    renamed: Mapping[tuple[str, str | None], str] = {}
     handbook = protection.guarded.get(MEMORY_FILE)
     if handbook is not None and texts[MEMORY_FILE].strip():
         texts[MEMORY_FILE], keeping = keep_in_handbook(handbook, texts[MEMORY_FILE], may_move=may_move, notes=notes)
-        done, made = [keeping], keeping.made
+        done, made, renamed = [keeping], keeping.made, keeping.renamed
     summary = protection.guarded.get(SUMMARY_FILE)
     if summary is not None and texts[SUMMARY_FILE].strip():
         reach = Reach(
             before=parse_handbook(protection.texts.get(MEMORY_FILE, "")),
             after=parse_handbook(texts[MEMORY_FILE]),
             made=[group for node in made for group in parse_handbook(render_outline(node)).groups],
+            renamed=renamed,
         )
         texts[SUMMARY_FILE], keeping = keep_in_summary(
             summary, texts[SUMMARY_FILE], reach, may_move=may_move, notes=notes

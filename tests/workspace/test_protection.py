@@ -322,6 +322,8 @@ def test_a_section_that_is_gone_is_made_in_its_place(home: Home, repo: Repositor
         (TABS, f"{TABS}- a rule\n  of two lines [Task 1] [stated]\n"),
         (TABS, TABS.replace(" [Task 1]", ",\n  mixed on no account [Task 1]")),
         ("- rollout_summaries/b.md\n", "- rollout_summaries/b.md\n- rollout_summaries/a.md\n"),
+        ("# Task Group: shop", "# Task Group: the shop, as I call it"),
+        ("## Task 2: move to pytest, done", "## Task 2: pytest at last, done"),
         ("## Reusable", "## My own section\n\n- mine\n  - and below it\n\n## Reusable"),
     ],
 )
@@ -359,6 +361,47 @@ def test_any_line_of_the_summary_that_a_person_wrote_stands_after_a_run(
         rows = summary(home).split("\n")
         assert [rows.count(line) for line in added] == [1] * len(added)
         assert set(rows) >= {row for row in SUMMARY.split("\n") if row not in old}
+
+
+def test_the_summary_calls_a_group_what_the_person_calls_it(home: Home, repo: Repository) -> None:
+    run(home, repo, dict(files()))
+    edit(home, "MEMORY.md", "# Task Group: shop", "# Task Group: the till")
+    for _ in range(2):
+        kept = run(home, repo, dict(files()), may_move=True)
+        (complaint,) = kept.complaints
+        assert complaint.startswith(
+            "MEMORY.md: `# Task Group: the till` (at the top) is a person's own line and is gone"
+        )
+        assert handbook(home) == MEMORY.replace("# Task Group: shop", "# Task Group: the till")
+        assert summary(home) == SUMMARY.replace("- shop: checkout", "- the till: checkout")
+        commit = repo.accepted()
+        assert commit is not None
+        assert person_lines(repo, commit, "MEMORY.md") == {1}
+
+
+def test_a_task_that_got_another_number_keeps_the_persons_name(home: Home, repo: Repository) -> None:
+    run(home, repo, dict(files()))
+    edit(home, "MEMORY.md", "## Task 2: move to pytest, done", "## Task 2: pytest at last, done")
+    start, end = MEMORY.index("## Task 1"), MEMORY.index("## Task 2")
+    only_b = MEMORY[:start] + MEMORY[end:].replace("Task 2", "Task 1").replace("[Task 1][Task 1]", "[Task 1]")
+    run(home, repo, {**files(), "MEMORY.md": only_b.replace(PORT, ""), "rollout_summaries/a.md": None})
+    assert "\n## Task 1: pytest at last, done\n" in handbook(home)
+    assert "move to pytest" not in handbook(home)
+
+
+def test_a_persons_heading_goes_with_its_sessions_and_takes_no_other_groups_place(home: Home, repo: Repository) -> None:
+    other = MEMORY.replace("# Task Group: shop", "# Task Group: app").replace("/home/dev/shop;", "/home/dev/app;")
+    other = other.replace("rollout_summaries/a", "rollout_summaries/c").replace(
+        "rollout_summaries/b", "rollout_summaries/c"
+    )
+    run(home, repo, dict(files()))
+    edit(home, "MEMORY.md", "# Task Group: shop", "# Task Group: the till")
+    edit(home, "MEMORY.md", "## Task 1: speed up", "## Task 1: my words, speed up")
+    gone = {"rollout_summaries/a.md": None, "rollout_summaries/b.md": None}
+    run(
+        home, repo, {**files(), **gone, "MEMORY.md": other, "rollout_summaries/c.md": files()["rollout_summaries/b.md"]}
+    )
+    assert handbook(home) == other
 
 
 def test_a_topic_whose_day_is_gone_goes_to_the_older_ones_of_its_scope(home: Home, repo: Repository) -> None:
