@@ -1,7 +1,8 @@
 """Consolidation agents that misbehave: turned down, the memory as it was, the reason on record."""
 
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,34 @@ Agent = Callable[[Recorded], Scripted | None]
 FINISH = tools(Call("finish", {"summary": "done"}))
 
 
-@pytest.fixture
-def remembering(place: Place, server: ModelServer) -> Place:
-    """A place with an accepted memory of one session, and one more session that is due."""
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def kept(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A place with an accepted memory of one session, and one more session that is due; made once, copied each time."""
+    place = Place(tmp_path_factory.mktemp("agents") / "place")
+    place.folder.mkdir()
     place.configure(base_url=server.base_url, limits__backfill="recent", consolidate__max_requests=12)
     a_rollout(place.codex, now=time.time(), idle_hours=8, turns=["From now on run the formatter before every commit."])
     done = place.run("sync")
     assert done.code == 0, done
     a_rollout(place.codex, now=time.time(), idle_hours=7, turns=["Never rebase the release branch of the shop."])
-    server.forget()
+    place.folder.rename(place.folder.with_name("kept"))
     return place
+
+
+@pytest.fixture
+def remembering(kept: Place, server: ModelServer) -> Place:
+    """The place as it was made, with a good agent that nobody has asked yet."""
+    server.reply_with(lambda _asked: None)
+    server.forget()
+    shutil.rmtree(kept.folder, ignore_errors=True)
+    shutil.copytree(kept.folder.with_name("kept"), kept.folder, symlinks=True)
+    return kept
 
 
 def agent(step: Scripted) -> Agent:
