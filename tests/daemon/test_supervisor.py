@@ -20,7 +20,7 @@ from memoryd.llm.question import Answer, Question
 from memoryd.pipeline.context import Agent, Client, Context
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.items import SessionFile
-from tests.ledger.factories import an_output
+from tests.ledger.factories import an_output, recorded_every_day
 from tests.support.clock import FakeClock
 from tests.support.house import Answering, a_house, settings_in
 from tests.support.in_process_model import good_model
@@ -333,6 +333,7 @@ async def test_a_clock_that_jumped_is_noticed_and_everybody_looks_again(
 async def test_maintenance_prunes_what_nothing_uses(tmp_path: Path, clock: FakeClock) -> None:
     (tmp_path / "codex" / "sessions").mkdir(parents=True)
     async with a_house(settings_in(tmp_path), clock) as context:
+        await context.ledger.write(recorded_every_day, until=clock.now())
         await context.ledger.write(outputs.store, an_output(source_updated_at=1000), now=clock.now())
     async with a_daemon(tmp_path, clock) as daemon:
         await daemon.logged("output.pruned")
