@@ -120,7 +120,7 @@ def _cleaned(
         max_summary_bytes=summary_budget(context.settings.recall.max_tokens) - guarded.size(SUMMARY_FILE),
     )
     write_texts(staged.work, cleaning.texts)
-    kept = protection.keep_lines(guarded, Folder.read(staged.work), may_move=False)
+    kept = protection.keep_lines(guarded, Folder.read(staged.work), may_move=False, may_rename=True)
     write_texts(staged.work, kept.texts)
     after = Folder.read(staged.work)
     if after.files == before.files:

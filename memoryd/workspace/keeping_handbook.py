@@ -22,11 +22,13 @@ _LEAD: Final = re.compile(r"[ \t]*(?:- )?")
 _ORDER: Final = [section.casefold() for section in Section]
 
 
-def keep_in_handbook(guarded: Guarded, text: str, *, may_move: bool, notes: str = "") -> tuple[str, Keeping]:
+def keep_in_handbook(
+    guarded: Guarded, text: str, *, may_move: bool, may_rename: bool = False, notes: str = ""
+) -> tuple[str, Keeping]:
     """Return a handbook that a run wrote, with the person's lines and without what the person took out."""
     keeping = Keeping.of(guarded, read_outline(text), may_move=may_move, notes=notes)
     keeping.leave_out(lambda stack, _: is_statement(stack))
-    keep_headings(keeping)
+    keep_headings(keeping, may_rename=may_rename)
     placing = _Placing(keeping, groups_of(guarded.outline), groups_of(keeping.root))
     for stack, line in guarded.lines():
         placing.place(stack, line)

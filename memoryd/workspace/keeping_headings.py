@@ -54,13 +54,13 @@ def groups_of(root: Node) -> list[Group]:
     return [Group.of(child) for child in root.children if GROUP.match(child.heading)]
 
 
-def keep_headings(keeping: Keeping) -> None:
-    """Give groups and tasks of a result the headings that a person wrote for them."""
+def keep_headings(keeping: Keeping, *, may_rename: bool) -> None:
+    """Give groups and tasks of a result the headings that a person wrote for them, unless those may be changed."""
     persons = keeping.guarded.persons
     old, new = groups_of(keeping.guarded.outline), groups_of(keeping.root)
     titles = {group.title for group in old}
     for group in (group for group in old if group.node.number in persons):
-        if all(one.title != group.title for one in new):
+        if not may_rename and all(one.title != group.title for one in new):
             same = _same_group(group, [one for one in new if one.title not in titles], keeping.guarded.live)
             if same is not None and _give_back(keeping, same.node, group.node.heading, ()):
                 keeping.renamed[same.title, same.value.cwd] = group.value.title
@@ -69,7 +69,7 @@ def keep_headings(keeping: Keeping) -> None:
     known = {_words(node) for group in old for node, _ in group.tasks}
     own = [(group.node, *pair) for group in old for pair in group.tasks if pair[0].number in persons]
     for above, node, task in own:
-        _keep_task(keeping, (above,), node, task_files(task) & keeping.guarded.live, known)
+        _keep_task(keeping, (above,), node, task_files(task) & keeping.guarded.live, known, may_rename=may_rename)
 
 
 def _same_group(group: Group, candidates: Iterable[Group], live: frozenset[str]) -> Group | None:
@@ -82,7 +82,9 @@ def _same_group(group: Group, candidates: Iterable[Group], live: frozenset[str])
     return max(found, key=lambda one: len(one.files & files), default=None)
 
 
-def _keep_task(keeping: Keeping, stack: Stack, node: Node, files: frozenset[str], known: set[str]) -> None:
+def _keep_task(
+    keeping: Keeping, stack: Stack, node: Node, files: frozenset[str], known: set[str], *, may_rename: bool
+) -> None:
     tasks = list(_tasks(keeping.root))
     there = [one for one, _ in tasks if _words(one) == _words(node)]
     if there:
@@ -90,7 +92,7 @@ def _keep_task(keeping: Keeping, stack: Stack, node: Node, files: frozenset[str]
         return
     candidates = [(len(named & files), one) for one, named in tasks if _words(one) not in known]
     shared, same = max(candidates, key=lambda pair: pair[0], default=(0, node))
-    if shared:
+    if shared and not may_rename:
         match, number = _WORDS.match(node.heading), _WORDS.match(same.heading)
         assert match is not None
         assert number is not None

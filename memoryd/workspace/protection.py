@@ -75,10 +75,13 @@ def read_protection(repo: Repository, staged: Staging) -> Protection:
     return Protection(guarded, {path: before.text(path) for path in guarded})
 
 
-def keep_lines(protection: Protection, result: Folder, *, may_move: bool, notes: str = "") -> Kept:
+def keep_lines(
+    protection: Protection, result: Folder, *, may_move: bool, may_rename: bool = False, notes: str = ""
+) -> Kept:
     """Decide how a result is put right; files that are not there or blank are left to acceptance.
 
-    `may_move`: the writer judges meaning, and may have put a line elsewhere. `notes`: the text of the notes that are
+    `may_move`: the writer judges meaning, and may have put a line elsewhere. `may_rename`: what changed a heading took
+    forgotten words out of it. `notes`: the text of the notes that are
     new to this run and for which a model, that was told of it, drops a person's line.
     """
     texts = {path: result.text(path) for path in ALWAYS_THERE}
@@ -87,7 +90,9 @@ def keep_lines(protection: Protection, result: Folder, *, may_move: bool, notes:
     renamed: Mapping[tuple[str, str | None], str] = {}
     handbook = protection.guarded.get(MEMORY_FILE)
     if handbook is not None and texts[MEMORY_FILE].strip():
-        texts[MEMORY_FILE], keeping = keep_in_handbook(handbook, texts[MEMORY_FILE], may_move=may_move, notes=notes)
+        texts[MEMORY_FILE], keeping = keep_in_handbook(
+            handbook, texts[MEMORY_FILE], may_move=may_move, may_rename=may_rename, notes=notes
+        )
         done, made, renamed = [keeping], keeping.made, keeping.renamed
     summary = protection.guarded.get(SUMMARY_FILE)
     if summary is not None and texts[SUMMARY_FILE].strip():

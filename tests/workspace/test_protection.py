@@ -404,6 +404,18 @@ def test_a_persons_heading_goes_with_its_sessions_and_takes_no_other_groups_plac
     assert handbook(home) == other
 
 
+def test_a_heading_from_which_forgotten_words_were_taken_stays_without_them(home: Home, repo: Repository) -> None:
+    """I12."""
+    run(home, repo, dict(files()))
+    edit(home, "MEMORY.md", "# Task Group: shop", "# Task Group: the till")
+    edit(home, "MEMORY.md", "## Task 1: speed up", "## Task 1: my words, speed up")
+    staged = stage(home, repo, "run", now=NOW, redactor=Redactor())
+    protection = read_protection(repo, staged)
+    text = MEMORY.replace("speed up the checkout, done", "work in /home/dev/shop")
+    write_files(staged.work, {"MEMORY.md": text})
+    assert keep_lines(protection, Folder.read(staged.work), may_move=False, may_rename=True).texts == {}
+
+
 def test_a_topic_whose_day_is_gone_goes_to_the_older_ones_of_its_scope(home: Home, repo: Repository) -> None:
     run(home, repo, dict(files()))
     edit(home, "memory_summary.md", "  - learnings: an index helped\n", "  - learnings: mine\n")
