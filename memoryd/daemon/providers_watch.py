@@ -23,8 +23,8 @@ class ProvidersWatch:
         self._network = network or default_routes
         self._known_network: str | None = None
 
-    async def look(self, *, woken: bool = False) -> bool:
-        """Look once; `woken`: the machine slept. The answer tells whether waiting jobs were let loose."""
+    async def look(self, *, woken: bool = False, asked: bool = False) -> bool:
+        """Look once; `woken`: the machine slept, `asked`: a person wants a try. True: waiting jobs were let loose."""
         first, network = self._known_network is None, self._network()
         moved = woken or (not first and network != self._known_network)
         self._known_network = network
@@ -33,7 +33,9 @@ class ProvidersWatch:
             changed = await gate.rearm()
             if moved:
                 gate.network_changed()
-            if first or changed or moved:
+            if asked:
+                gate.forgive()
+            if first or changed or moved or asked:
                 await gate.keep()
                 let_loose += await self._spending.hurry(gate.provider)
         return let_loose > 0

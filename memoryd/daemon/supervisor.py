@@ -315,6 +315,7 @@ class Supervisor:
                     now=context.clock.now(),
                     max_attempts=context.settings.ledger.max_attempts,
                 )
+                await context.look_at_providers(asked=True)
                 self._wakeups.work()
                 return {"revived": revived}
             case word if word in personal.REQUESTS:

@@ -122,6 +122,10 @@ class Gate:
             if isinstance(breaker.failure, Unreachable):
                 self._breakers[model] = replace(breaker, next_probe_at=self._clock.monotonic())
 
+    def forgive(self) -> None:
+        """Forget pauses, limits and failures: a person asks to try again, and may know better."""
+        self._take(GateState())
+
     async def rearm(self) -> bool:
         """Forget everything if what it depended on has changed, since an earlier process too; tell whether it has."""
         async with self._recalling:

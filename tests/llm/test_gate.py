@@ -31,6 +31,15 @@ async def test_a_pause_holds_for_every_model_of_the_provider(gate: Gate, clock: 
     gate.enter("b")
 
 
+async def test_a_person_who_asks_to_try_again_lifts_pauses_limits_and_breakers(gate: Gate, clock: FakeClock) -> None:
+    gate.record_failure("a", RateLimited("slow down", retry_after=3_600))
+    gate.record_failure("b", AuthRefused("no"))
+    gate.snapshot = LimitSnapshot((LimitWindow("primary", 80, clock.now() + 50),), clock.now())
+    gate.forgive()
+    gate.enter("a")
+    gate.enter("b")
+
+
 async def test_a_full_window_is_not_asked_before_its_reset(gate: Gate, clock: FakeClock) -> None:
     gate.snapshot = LimitSnapshot((LimitWindow("primary", 80, clock.now() + 50),), clock.now())
     with pytest.raises(RateLimited, match="primary limit is 80 % used") as held:

@@ -104,7 +104,7 @@ async def _revived(settings: Settings, rows: Sequence[JobRow]) -> list[JobRow]:
     """Revive jobs, here or by asking the daemon that holds the lock; return those that were."""
     try:
         async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="jobs") as context:
-            return [
+            revived = [
                 row
                 for row in rows
                 if await context.ledger.write(
@@ -115,6 +115,8 @@ async def _revived(settings: Settings, rows: Sequence[JobRow]) -> list[JobRow]:
                     max_attempts=settings.ledger.max_attempts,
                 )
             ]
+            await context.look_at_providers(asked=True)
+            return revived
     except LedgerBusy:
         home = Home(settings.home)
         if not daemon_holds(home):
