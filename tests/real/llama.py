@@ -58,7 +58,7 @@ ALIAS = "small-model"
 WINDOW_TOKENS = 4_096
 START_SECONDS = 120.0
 CPU_SECONDS = 1_800
-ANSWER_SECONDS = 240.0
+TIMEOUT: Any = "240s"
 
 COLOUR = Schema(
     "colour",
@@ -200,7 +200,7 @@ def a_client(server: LlamaServer, kind: ProviderKind, asked: Asked, *, stream: b
 
     client = open_client(
         "llama",
-        Provider(kind=kind, base_url=server.base_url, stream=stream, timeout=ANSWER_SECONDS),
+        Provider(kind=kind, base_url=server.base_url, stream=stream, timeout=TIMEOUT),
         api_key=lambda: None,
         wiring=Wiring(
             SystemClock(), Redactor(), asked.book.reserve, asked.book.settle, ladder=LadderMemory(load, store)
