@@ -162,6 +162,7 @@ def configure(place: Place, server: LlamaServer, kind: ProviderKind, **changes: 
         "providers__scripted__context_window": WINDOW_TOKENS,
         "providers__scripted__max_output_tokens": 1_024,
         "consolidate__max_requests": 2,
+        "ledger__retry_base": "1h",
         "extract__concurrency": 1,
         "limits__backfill": "all",
     }
