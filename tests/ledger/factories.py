@@ -142,5 +142,8 @@ def the_job(conn: sqlite3.Connection, kind: JobKind = JobKind.STAGE1) -> jobs.Jo
 
 def recorded_every_day(conn: sqlite3.Connection, *, until: float = NOW, days: int = 400) -> None:
     """Let sessions have been recorded on each of the days before an instant."""
-    last = int(until // 86_400)
-    conn.executemany("INSERT OR IGNORE INTO active_days VALUES (?)", ((last - back,) for back in range(days)))
+    conn.execute(
+        "WITH RECURSIVE back(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM back WHERE n + 1 < :days)"
+        " INSERT OR IGNORE INTO active_days SELECT :last - n FROM back",
+        {"days": days, "last": int(until // 86_400)},
+    )
