@@ -48,10 +48,8 @@ class Children:
     ) -> subprocess.CompletedProcess[bytes]:
         """Run a git to its end, of which it has `seconds`."""
         with self._started(command, environ, subprocess.PIPE) as process:
-            try:
-                stdout, stderr = process.communicate(stdin, timeout=seconds)
-            except subprocess.TimeoutExpired as error:
-                raise _overdue(process, seconds) from error
+            with _within(process, seconds, of=seconds):
+                stdout, stderr = process.communicate(stdin)
             self._check(process)
         return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
@@ -68,10 +66,8 @@ class Children:
                 size += len(chunk)
                 if size > max_bytes:
                     return subprocess.CompletedProcess(command, 0, b"".join(chunks), b"")
-            try:
-                process.wait(max(deadline - time.monotonic(), 0.0))
-            except subprocess.TimeoutExpired as error:
-                raise _overdue(process, seconds) from error
+            with _within(process, deadline - time.monotonic(), of=seconds):
+                process.wait()
             self._check(process)
             errors.seek(0)
             return subprocess.CompletedProcess(command, process.returncode, b"".join(chunks), errors.read())
@@ -140,12 +136,27 @@ def _chunk(stream: IO[bytes], deadline: float, most: int) -> bytes:
     return os.read(stream.fileno(), min(most, _CHUNK_BYTES))
 
 
-def _overdue(process: subprocess.Popen[bytes], seconds: float) -> GitError:
-    _end_group(process)
-    return GitError(
-        f"git was ended: it gave no answer within {seconds:g} s",
-        remedy="look whether the disk of the memory folder answers, and what the git on PATH is",
-    )
+@contextmanager
+def _within(process: subprocess.Popen[bytes], left: float, *, of: float) -> Iterator[None]:
+    """End a git when the seconds that are left `of` its time are over; whoever waits for it needs no limit."""
+    overdue = threading.Event()
+
+    def end() -> None:
+        overdue.set()
+        _end_group(process)
+
+    timer = threading.Timer(max(left, 0.0), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if overdue.is_set():
+        raise GitError(
+            f"git was ended: it gave no answer within {of:g} s",
+            remedy="look whether the disk of the memory folder answers, and what the git on PATH is",
+        )
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

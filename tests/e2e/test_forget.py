@@ -206,7 +206,7 @@ def test_a_note_is_taken_in_and_a_request_to_forget_is_done_by_a_running_daemon(
         daemon.wait_for_event("consolidation.published")
         note = place.run("note", "Deploy", "with", "make", "release", "--json")
         assert note.code == 0, note
-        assert Path(note.json["path"]).read_text() == "Deploy with make release\n"
+        assert Path(note.json["path"]).read_text() == "---\nby: person\n---\nDeploy with make release\n"
         daemon.wait_for_event("consolidation.published", 2)
         assert "Deploy with make release [ad-hoc note]" in memory(place)
 

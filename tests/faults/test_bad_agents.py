@@ -31,6 +31,7 @@ def kept(server: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> Place
     """A place with an accepted memory of one session, and one more session that is due; made once, copied each time."""
     place = Place(tmp_path_factory.mktemp("agents") / "place")
     place.folder.mkdir()
+    server.reply_with(lambda _asked: None)  # whatever a test before wanted of it
     place.configure(base_url=server.base_url, limits__backfill="recent", consolidate__max_requests=12)
     a_rollout(place.codex, now=time.time(), idle_hours=8, turns=["From now on run the formatter before every commit."])
     done = place.run("sync")

@@ -42,13 +42,13 @@ def test_a_provider_that_is_down_costs_no_attempt(place: Place, server: ModelSer
     assert plain.code == 3
     assert "no network, or it is down" in plain.stdout
     status = place.run("status", "--json")
-    assert status.code == 1
+    # the first waits are short: on a busy machine they may be over, and the jobs due again
     assert all(job["until"] and job["reason"] == "provider_unreachable" for job in status.json["waiting"])
 
     text = (place.home / "config.toml").read_text().splitlines()
     place.write_config("\n".join(f'base_url = "{server.base_url}"' if "base_url" in line else line for line in text))
-    for key in [job["key"] for job in status.json["waiting"]]:
-        assert place.run("jobs", "retry", key).code == 0
+    for (key,) in place.query("SELECT job_key FROM jobs WHERE status = 'pending'"):
+        assert place.run("jobs", "retry", str(key)).code == 0
     assert place.run("sync").code == 0
     assert_accepted(place, sessions=2)
 
