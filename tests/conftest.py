@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,10 @@ hypothesis.settings.register_profile(  # machines are slow at times, and nothing
     "memoryd", deadline=None, database=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("memoryd")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Who is started in the background by a script is told to ignore ^C, and so would be every program of the tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
