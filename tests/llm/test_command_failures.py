@@ -29,7 +29,7 @@ MEANINGS: list[tuple[str, type[ModelError]]] = [
         "Your access token could not be refreshed because your refresh token was already used.",
         AuthRefused,
     ),
-    ("Please set an Auth method in your /root/.gemini/settings.json", AuthRefused),
+    ("Please set an Auth method in your /home/dev/.gemini/settings.json", AuthRefused),
     ("Invalid auth method selected.", AuthRefused),
     ("You've hit your usage limit. Upgrade to Pro or try again in 3 days 4 hours 12 minutes.", RateLimited),
     ("Claude AI usage limit reached|1790003600", RateLimited),
