@@ -87,9 +87,6 @@ class By(StrEnum):
     MODEL = "model"
 
 
-_SUMS = {By.DAY: "sum_by_day", By.JOB: "sum_by_job", By.MODEL: "sum_by_model"}
-
-
 @dataclass(frozen=True, slots=True)
 class UsageRow:
     """Requests of one group: `label` is a UTC day, `kind key` of a job or `provider model`.
@@ -199,7 +196,7 @@ def today(conn: sqlite3.Connection, now: float) -> Spend:
 
 def usage(conn: sqlite3.Connection, *, by: By, since: float) -> list[UsageRow]:
     """Return what was asked since an instant, summed up; days in order, else what took most first."""
-    return fetch_all(conn, _SQL[_SUMS[by]], {"since": int(since)}, _make_usage)
+    return fetch_all(conn, _SQL["sum_requests"], {"by": by, "since": int(since)}, _make_usage)
 
 
 def check_day(conn: sqlite3.Connection, *, now: float, caps: Caps) -> None:

@@ -33,14 +33,16 @@ SELECT count(*),
 FROM requests
 WHERE attempt_id = :attempt_id;
 
--- name: sum_by_day
--- Through the index on time. UTC days, as the caps count them.
+-- name: sum_requests
+-- Through the index on time. UTC days, as the caps count them, in their order; else what took most first.
 SELECT label,
        sum(requests) AS requests, sum(estimated) AS estimated, sum(tokens) AS tokens, sum(tokens_in) AS tokens_in,
        sum(tokens_out) AS tokens_out, sum(tokens_cached) AS tokens_cached, sum(tokens_reasoning) AS tokens_reasoning,
        sum(cost) AS cost, sum(duration_ms) AS duration_ms, json_group_object(outcome, requests) AS outcomes
 FROM (
-  SELECT date(at, 'unixepoch') AS label, coalesce(outcome, 'pending') AS outcome, count(*) AS requests,
+  SELECT CASE :by WHEN 'day' THEN date(at, 'unixepoch') WHEN 'job' THEN kind || ' ' || job_key
+              ELSE provider || ' ' || model END AS label,
+         coalesce(outcome, 'pending') AS outcome, count(*) AS requests,
          sum(tokens_in IS NULL AND tokens_out IS NULL) AS estimated,
          sum(CASE WHEN tokens_in IS NULL AND tokens_out IS NULL THEN estimated_tokens
              ELSE coalesce(tokens_in, 0) + coalesce(tokens_out, 0) END) AS tokens,
@@ -52,46 +54,4 @@ FROM (
   GROUP BY label, coalesce(outcome, 'pending')
 )
 GROUP BY label
-ORDER BY label;
-
--- name: sum_by_job
--- Through the index on time. What took most first.
-SELECT label,
-       sum(requests) AS requests, sum(estimated) AS estimated, sum(tokens) AS tokens, sum(tokens_in) AS tokens_in,
-       sum(tokens_out) AS tokens_out, sum(tokens_cached) AS tokens_cached, sum(tokens_reasoning) AS tokens_reasoning,
-       sum(cost) AS cost, sum(duration_ms) AS duration_ms, json_group_object(outcome, requests) AS outcomes
-FROM (
-  SELECT kind || ' ' || job_key AS label, coalesce(outcome, 'pending') AS outcome, count(*) AS requests,
-         sum(tokens_in IS NULL AND tokens_out IS NULL) AS estimated,
-         sum(CASE WHEN tokens_in IS NULL AND tokens_out IS NULL THEN estimated_tokens
-             ELSE coalesce(tokens_in, 0) + coalesce(tokens_out, 0) END) AS tokens,
-         sum(coalesce(tokens_in, 0)) AS tokens_in, sum(coalesce(tokens_out, 0)) AS tokens_out,
-         sum(coalesce(tokens_cached, 0)) AS tokens_cached, sum(coalesce(tokens_reasoning, 0)) AS tokens_reasoning,
-         sum(coalesce(cost, estimated_cost)) AS cost, sum(coalesce(duration_ms, 0)) AS duration_ms
-  FROM requests
-  WHERE at >= :since
-  GROUP BY label, coalesce(outcome, 'pending')
-)
-GROUP BY label
-ORDER BY tokens DESC, label;
-
--- name: sum_by_model
--- Through the index on time. What took most first.
-SELECT label,
-       sum(requests) AS requests, sum(estimated) AS estimated, sum(tokens) AS tokens, sum(tokens_in) AS tokens_in,
-       sum(tokens_out) AS tokens_out, sum(tokens_cached) AS tokens_cached, sum(tokens_reasoning) AS tokens_reasoning,
-       sum(cost) AS cost, sum(duration_ms) AS duration_ms, json_group_object(outcome, requests) AS outcomes
-FROM (
-  SELECT provider || ' ' || model AS label, coalesce(outcome, 'pending') AS outcome, count(*) AS requests,
-         sum(tokens_in IS NULL AND tokens_out IS NULL) AS estimated,
-         sum(CASE WHEN tokens_in IS NULL AND tokens_out IS NULL THEN estimated_tokens
-             ELSE coalesce(tokens_in, 0) + coalesce(tokens_out, 0) END) AS tokens,
-         sum(coalesce(tokens_in, 0)) AS tokens_in, sum(coalesce(tokens_out, 0)) AS tokens_out,
-         sum(coalesce(tokens_cached, 0)) AS tokens_cached, sum(coalesce(tokens_reasoning, 0)) AS tokens_reasoning,
-         sum(coalesce(cost, estimated_cost)) AS cost, sum(coalesce(duration_ms, 0)) AS duration_ms
-  FROM requests
-  WHERE at >= :since
-  GROUP BY label, coalesce(outcome, 'pending')
-)
-GROUP BY label
-ORDER BY tokens DESC, label;
+ORDER BY CASE :by WHEN 'day' THEN 0 ELSE -sum(tokens) END, label;
