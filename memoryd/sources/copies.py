@@ -1,6 +1,11 @@
 """Which rows of a forked session were copied from an older one: those that begin both, in the same order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+
+from memoryd.errors import SourceError
+from memoryd.sources.items import SessionFile
+from memoryd.sources.jsonl import Line, SessionBytes
 
 Rows = Iterable[str | None]
 
@@ -21,6 +26,12 @@ class CopiedBeginning:
             return False
         self._walks = [walk for walk in self._walks if walk.step(row_id)]
         return bool(self._walks)
+
+
+def ids_in(file: SessionFile, id_of: Callable[[Line], str | None]) -> Iterator[str | None]:
+    """Yield the ids of a session's rows; a session that is gone or unreadable has none."""
+    with suppress(SourceError), SessionBytes(file.path) as source:
+        yield from map(id_of, source.lines())
 
 
 class _Walk:

@@ -2,13 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
 
 from msgspec import UNSET, Raw
 
-from memoryd.errors import SourceError
 from memoryd.sources.codex_tools import Call, OpenCalls
-from memoryd.sources.copies import CopiedBeginning
+from memoryd.sources.copies import CopiedBeginning, ids_in
 from memoryd.sources.copilot_records import (
     ASSISTANT,
     CONTEXTUAL,
@@ -56,20 +54,17 @@ def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[Sessi
     SessionWithoutItems at the end when there were bytes and nothing in them was understood.
     """
     withdrawn = Withdrawn(_withdrawn(source) if source.contains(REWIND.encode()) else ())
-    session = _Session(ItemStream(reading), CopiedBeginning(map(row_ids, relatives)), withdrawn)
+    session = _Session(ItemStream(reading), CopiedBeginning(ids_in(file, row_id_of) for file in relatives), withdrawn)
     for line in source.lines():
         if items := session.take(line):
             yield from items
     yield from session.stream.finish(source)
 
 
-def row_ids(file: SessionFile) -> Iterator[str | None]:
-    """Yield the ids of a session's rows; a session that is gone or unreadable has none."""
-    with suppress(SourceError), SessionBytes(file.path) as source:
-        for line in source.lines():
-            event = decode_event(line)
-            if event is not None:
-                yield event.row_id
+def row_id_of(line: Line) -> str | None:
+    """Return the id of the row that a line holds; None where it holds none, or one without an id."""
+    event = decode_event(line)
+    return None if event is None else event.row_id
 
 
 class Withdrawn:

@@ -50,6 +50,21 @@ def decode_line(line: Line, decoder: msgspec.json.Decoder[T], is_record: Callabl
     return _fused(data, decoder, is_record) if line.ended else Decoded(None, data, is_damaged=True)
 
 
+def decode_or_mend(
+    line: Line, decoder: msgspec.json.Decoder[T], is_record: Callable[[T], bool]
+) -> tuple[T | None, bool]:
+    """Decode a line, the sound ones at once, and say whether it is bad: a torn last one is not, its rest is to come."""
+    if line.data:
+        try:
+            return decoder.decode(line.data), False
+        except UNREADABLE:
+            pass
+    decoded = decode_line(line, decoder, is_record)
+    if decoded.value is None:
+        return None, line.ended and not is_blank(line)
+    return decoded.value, decoded.is_damaged
+
+
 def is_blank(line: Line) -> bool:
     """Say whether a line holds nothing but white space."""
     return line.data is not None and not line.data.strip()

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable
-from memoryd.sources.decoding import decode_line, is_blank
+from memoryd.sources.decoding import decode_or_mend
 from memoryd.sources.gemini_parts import CONTEXT_MARKER, SUMMARY_MARKER, UsualParts, parse_content
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.jsonl import Line, SessionBytes
@@ -95,16 +95,8 @@ def decode_usual(line: Line) -> UsualMessage | None:
 
 
 def decode_record(line: Line) -> tuple[Record | None, bool]:
-    """Decode a line, and say whether it is bad: a torn last one is not, the rest of it is still to come."""
-    if line.data:
-        try:
-            return _record.decode(line.data), False
-        except UNREADABLE:
-            pass
-    decoded = decode_line(line, _record, is_known)
-    if decoded.value is None:
-        return None, line.ended and not is_blank(line)
-    return decoded.value, decoded.is_damaged
+    """Decode a line, and say whether it is bad."""
+    return decode_or_mend(line, _record, is_known)
 
 
 def is_touch(line: Line) -> bool:

@@ -1,12 +1,10 @@
 """The stream of items of one session in the generic format: row by row, with what is seen on the way in the Reading."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
 
-from memoryd.errors import SourceError
 from memoryd.sources.calls import brings_outside_words, call_text
 from memoryd.sources.codex_tools import Call, OpenCalls
-from memoryd.sources.copies import CopiedBeginning
+from memoryd.sources.copies import CopiedBeginning, ids_in
 from memoryd.sources.generic_records import (
     ASSISTANT,
     CALL,
@@ -45,20 +43,17 @@ def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[Sessi
 
     Raises SessionWithoutItems at the end when there were bytes and nothing in them was understood.
     """
-    session = _Session(ItemStream(reading), CopiedBeginning(map(row_ids, relatives)))
+    session = _Session(ItemStream(reading), CopiedBeginning(ids_in(file, row_id_of) for file in relatives))
     for line in source.lines():
         if items := session.take(line):
             yield from items
     yield from session.stream.finish(source)
 
 
-def row_ids(file: SessionFile) -> Iterator[str | None]:
-    """Yield the ids of a session's rows; a session that is gone or unreadable has none."""
-    with suppress(SourceError), SessionBytes(file.path) as source:
-        for line in source.lines():
-            row = decode_row(line)
-            if row is not None:
-                yield row.row_id
+def row_id_of(line: Line) -> str | None:
+    """Return the id of the row that a line holds; None where it holds none, or one without an id."""
+    row = decode_row(line)
+    return None if row is None else row.row_id
 
 
 class _Session:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from memoryd.sources.decoding import decode_line, is_blank
+from memoryd.sources.decoding import decode_or_mend
 from memoryd.sources.gemini_parts import UsualPart
 from memoryd.sources.identity import parse_instant
 from memoryd.sources.jsonl import Line, SessionBytes
@@ -123,16 +123,8 @@ def glances(lines: Iterable[Line]) -> Iterator[tuple[int, Glance]]:
 
 
 def decode_row(line: Line) -> tuple[Row | None, bool]:
-    """Decode a line, and say whether it is bad: a torn last one is not, the rest of it is still to come."""
-    if line.data:
-        try:
-            return _row.decode(line.data), False
-        except UNREADABLE:
-            pass
-    decoded = decode_line(line, _row, _is_whole)
-    if decoded.value is None:
-        return None, line.ended and not is_blank(line)
-    return decoded.value, decoded.is_damaged
+    """Decode a line, and say whether it is bad."""
+    return decode_or_mend(line, _row, _is_whole)
 
 
 def rows(lines: Iterable[Line]) -> Iterator[tuple[int, Row]]:
