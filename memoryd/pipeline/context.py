@@ -68,7 +68,7 @@ class Agent:
     homes: tuple[Path, ...]
 
 
-async def _nothing_new(*, woken: bool = False) -> bool:  # noqa: ARG001 - who looks passes it
+async def _nothing_new(**_of_the_look: bool) -> bool:
     return False
 
 
