@@ -236,6 +236,20 @@ async def test_the_heartbeat_renews_the_lease_while_the_stage_works(tmp_path: Pa
         assert (await the_job(context)).crash_count == 0
 
 
+async def test_a_run_that_outlasts_its_wall_time_is_stopped_and_the_cap_is_named(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    async with a_house(settings_in(tmp_path, extract__max_duration="1s"), clock) as context:
+        await context.ledger.write(enqueue, THREAD)
+        stage = Hanging()
+        await a_worker(context, stage).run_once()
+        assert stage.cancelled
+        job, run = await the_job(context), await the_run(context)
+        assert run.outcome is Outcome.FAILED
+        assert "extract.max_duration = 1 seconds" in str(job.last_error)
+        assert await context.ledger.read(outputs.get, THREAD) is None
+
+
 async def test_a_lost_lease_cancels_the_work_and_writes_nothing(tmp_path: Path, clock: FakeClock) -> None:
     """I2."""
     stage = Hanging()
