@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memoryd.agent.caps import AgentCaps, Tally, total
-from memoryd.agent.files import MAX_WRITE_BYTES, Entry, Folder, Parts
+from memoryd.agent.files import MAX_TOTAL_FILES, MAX_WRITE_BYTES, Entry, Folder, Parts
 from memoryd.agent.hands import perform
 from memoryd.agent.loop import AgentRun, Ask, Brief, Judge
 from memoryd.agent.paths import MEMORY_FILE, SKILLS, SUMMARY_FILE
@@ -89,6 +89,11 @@ def take_back(place: Workplace) -> list[str]:
         raise ResultRejected(
             "the program left no folder to take its work from", complaints=("its folder is gone, or no folder",)
         ) from error
+    if len(theirs) > MAX_TOTAL_FILES:  # each would be refused for itself, after a look at all the others
+        raise ResultRejected(
+            f"the program left {len(theirs)} files where at most {MAX_TOTAL_FILES} may stand",
+            complaints=(f"there may be at most {MAX_TOTAL_FILES} written files",),
+        )
     target = Folder.at(place.root)
     refused = [
         deed.refusal.value

@@ -7,6 +7,7 @@ import pytest
 
 from memoryd.agent.caps import AgentCaps
 from memoryd.agent.errand import Workplace, run_errand, take_back
+from memoryd.agent.files import MAX_TOTAL_FILES
 from memoryd.agent.loop import AgentRun, Brief
 from memoryd.errors import RateLimited, ResultRejected
 from memoryd.llm.question import Answer, Question, Stop, Usage
@@ -203,6 +204,15 @@ async def test_a_program_that_removes_its_folder_is_rejected(place: Workplace) -
 
     with pytest.raises(ResultRejected, match="left no folder"):
         await run(place, Program(leave))
+
+
+def test_more_files_than_may_stand_are_turned_down_at_once_and_nothing_is_taken(place: Workplace) -> None:
+    before = files(place.root)
+    for number in range(MAX_TOTAL_FILES + 1):
+        writes(f"skills/s{number}/SKILL.md")(place.copy)
+    with pytest.raises(ResultRejected, match=f"left {MAX_TOTAL_FILES + 1} files"):
+        take_back(place)
+    assert files(place.root) == before
 
 
 async def test_an_error_of_the_provider_passes(place: Workplace) -> None:
