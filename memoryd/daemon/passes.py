@@ -21,7 +21,15 @@ from memoryd.pipeline.forget_surely import consolidate_surely
 
 IMPATIENT = ("debounce", "min_interval")
 """The waits that `sync --now` ignores by its very meaning."""
-CURED = ("key_refused", "model_unknown", "misconfigured", "git_missing", "disk_full", "provider_unreachable")
+CURED = (
+    "key_refused",
+    "model_unknown",
+    "misconfigured",
+    "git_missing",
+    "disk_full",
+    "provider_unreachable",
+    "person_working",
+)
 """Waits for something that a person may just have put right: whoever says --now has a new try, at one request each."""
 ABANDONED = "abandoned"
 """Jobs whose holder died without a word: they are taken over when their lease runs out."""
