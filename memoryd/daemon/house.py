@@ -43,7 +43,7 @@ from memoryd.pipeline.forget import go_on_forgetting
 from memoryd.pipeline.rescan import rescan
 from memoryd.redact import Redactor
 from memoryd.sources.readers import READERS
-from memoryd.workspace import staging
+from memoryd.workspace import repository, staging
 from memoryd.workspace.git import Repository
 from memoryd.workspace.layout import Home, prepare
 
@@ -105,6 +105,7 @@ async def open_house(
         prepare(home)
         held = stack.enter_context(await lock.acquire(home.lock_file, clock=clock, role=role))
         staging.sweep(home)
+        repository.sweep(home.git_dir)
         ledger = await stack.enter_async_context(sound_ledger(home, clock))
         redactor = Redactor(settings.privacy.patterns)
         spending = Spending(ledger, clock, settings.limits, caps_per_job(settings))

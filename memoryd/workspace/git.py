@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -139,20 +140,30 @@ class Repository:
         environ: Mapping[str, str],
         objects: Path | None = None,
         children: Children | None = None,
+        making: "threading.Lock | None" = None,
     ) -> None:
         self.git_dir = Path(os.path.abspath(git_dir))  # noqa: PTH100 (resolve() would follow a symlink)
         self.work_tree = Path(os.path.abspath(work_tree))  # noqa: PTH100 (resolve() would follow a symlink)
         self._environ = environ
         self._objects = objects
         self._children = children or Children()
+        self.making = making or threading.Lock()
+        """Held by whoever makes or mends the repository: a scan and a consolidation may both find none."""
 
     def scratch(self, objects: Path) -> "Repository":
         """Return a view of this repository whose new objects go to `objects` and are gone with it."""
-        return Repository(self.git_dir, self.work_tree, environ=self._environ, objects=objects, children=self._children)
+        return Repository(
+            self.git_dir,
+            self.work_tree,
+            environ=self._environ,
+            objects=objects,
+            children=self._children,
+            making=self.making,
+        )
 
     def elsewhere(self, git_dir: Path) -> "Repository":
         """Return another repository of the same folder, which is to take this one's place."""
-        return Repository(git_dir, self.work_tree, environ=self._environ, children=self._children)
+        return Repository(git_dir, self.work_tree, environ=self._environ, children=self._children, making=self.making)
 
     def end(self) -> None:
         """End every git that runs for this repository or a view of it, and run none any more: memoryd stops."""

@@ -28,16 +28,27 @@ def ensure(repo: Repository) -> Path | None:
     that does not answer says nothing of the repository: GitError, and everything stays.
     """
     repo.require_usable_git()
-    if not os.path.lexists(repo.git_dir):
+    with repo.making:
+        if not os.path.lexists(repo.git_dir):
+            _create(repo)
+            return None
+        if _is_sound(repo):
+            return None
+        aside = _set_aside(repo.git_dir)
         _create(repo)
-        return None
-    if _is_sound(repo):
-        _sweep_indexes(repo)
-        return None
-    aside = _set_aside(repo.git_dir)
-    _create(repo)
-    _salvage(repo, aside)
-    return aside
+        _salvage(repo, aside)
+        return aside
+
+
+def sweep(git_dir: Path) -> None:
+    """Remove the indexes that killed processes left. Only for the start of the process that holds memoryd.lock.
+
+    Later a tree may be written at any moment, by whoever reads the folder meanwhile.
+    """
+    if git_dir.is_symlink():
+        return
+    for left in git_dir.glob(f"{INDEX_PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def accept(repo: Repository, commit: str) -> None:
@@ -111,11 +122,6 @@ def _is_whole(repo: Repository, commit: str, *, depth: int | None = None) -> boo
     if found is None or b" missing\n" in found:
         return False
     return depth is None or repo.output("cat-file", "--batch", stdin=names) is not None
-
-
-def _sweep_indexes(repo: Repository) -> None:
-    for left in repo.git_dir.glob(f"{INDEX_PREFIX}*"):
-        shutil.rmtree(left, ignore_errors=True)
 
 
 def _set_aside(git_dir: Path) -> Path:

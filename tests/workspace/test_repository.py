@@ -1,4 +1,5 @@
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from memoryd.errors import GitError
 from memoryd.workspace.git import DAEMON, Repository
 from memoryd.workspace.layout import Home
-from memoryd.workspace.repository import accept, ensure
+from memoryd.workspace.repository import accept, ensure, sweep
 from tests.workspace.factories import NOW, a_repository, git, write_files
 
 
@@ -156,5 +157,24 @@ def test_a_repository_further_up_or_elsewhere_is_never_touched(tmp_path: Path, k
 
 def test_an_index_that_a_crash_left_is_swept(repo: Repository, home: Home, accepted: str) -> None:
     (home.git_dir / ".memoryd-index-x").mkdir()
-    ensure(repo)
+    sweep(home.git_dir)
     assert not (home.git_dir / ".memoryd-index-x").exists()
+    assert repo.accepted() == accepted
+
+
+def test_an_index_in_use_outlives_whoever_looks_after_the_repository_meanwhile(
+    repo: Repository, home: Home, accepted: str
+) -> None:
+    (home.git_dir / ".memoryd-index-x").mkdir()
+    ensure(repo)
+    assert (home.git_dir / ".memoryd-index-x").exists()
+
+
+def test_a_repository_that_several_want_at_once_is_made_once(tmp_path: Path) -> None:
+    for number in range(5):
+        home = Home(tmp_path / str(number))
+        repo = a_repository(home)
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(ensure, [repo] * 4)) == [None] * 4
+        accept(repo, a_commit(repo, tmp_path / "work", "text\n"))
+        assert not list(home.memories.glob(".git.broken-*"))
