@@ -55,6 +55,16 @@ def span(seconds: float) -> str:
     return " ".join(f"{value} {unit}" for value, unit in parts if value)[:24]
 
 
+def when(instant: float | None, now: float) -> str:
+    """Render an instant for people, absolute and relative: `2026-11-29 09:38:15 (3 h 20 min ago)`, `... (in 5 min)`."""
+    if instant is None:
+        return "never"
+    gap = instant - now
+    if abs(gap) < 1:
+        return f"{moment(instant)} (now)"
+    return f"{moment(instant)} ({f'in {span(gap)}' if gap > 0 else f'{span(gap)} ago'})"
+
+
 @contextmanager
 def progress_reporter() -> Iterator[Progress]:
     """Give a callable for a pass's steps: bars (rich, on stderr) on a terminal, log lines elsewhere."""

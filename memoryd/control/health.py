@@ -2,21 +2,24 @@
 
 import asyncio
 import os
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from memoryd.clock import Clock, rfc3339
-from memoryd.config import Settings
+from memoryd.control.console import plural, when
+from memoryd.control.obstacles import Obstacle
+from memoryd.control.wording import job_name, meaning_of_wait, todo_of_wait
 from memoryd.daemon import control_socket
 from memoryd.daemon.programs import is_unconfined
-from memoryd.daemon.spending import caps_per_day
-from memoryd.errors import BudgetSpent, StorageError
-from memoryd.ledger import facts, holds, mounts, opening, proposals, publications, rebuilding, spend
+from memoryd.errors import StorageError
+from memoryd.ledger import holds, mounts, opening, proposals, publications, rebuilding
 from memoryd.ledger.database import Ledger
+from memoryd.ledger.jobs import JobRow
 from memoryd.ledger.publications import PublicationState
 from memoryd.ledger.translate import DAMAGED_REMEDY
-from memoryd.llm.gate_state import paused_until
 from memoryd.pipeline.plausibility import Doubt, Standing, clock_standing
 from memoryd.workspace.layout import Home
 from memoryd.workspace.restoring import is_lost
@@ -24,7 +27,12 @@ from memoryd.workspace.restoring import is_lost
 ANSWER_SECONDS: Final = 3.0
 """A daemon that does not answer within this has other worries; the rest of `status` is not kept waiting."""
 LEAST_FREE_BYTES: Final = 64 * 1024
-STORAGE_REMEDY: Final = "free some space or make the disk writable; memoryd goes on by itself"
+MOST_DEAD: Final = 20
+WAITS_OF_OURS: Final = frozenset({"debounce", "min_interval"})
+"""Waits that are the normal rhythm; any other is worth a look."""
+STORAGE_REMEDY: Final = (
+    "free some space or make the disk writable; memoryd tries again every 30 seconds, and goes on by itself"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +131,14 @@ async def of_review(ledger: Ledger) -> list[Finding]:
     proposal = await ledger.read(proposals.waiting)
     if proposal is not None:
         message = f"a consolidation made {rfc3339(proposal.made_at)} waits for your word: proposal {proposal.id}"
-        found.append(Finding("proposal_waiting", "info", message, f"memoryd review show {proposal.id}"))
+        found.append(
+            Finding(
+                "proposal_waiting",
+                "info",
+                message,
+                f"look at it with `memoryd review show {proposal.id}`, then accept it or reject it",
+            )
+        )
     held = len(await ledger.read(holds.held))
     if held:
         found.append(
@@ -137,25 +152,42 @@ async def of_review(ledger: Ledger) -> list[Finding]:
     return found
 
 
-async def of_limits(ledger: Ledger, settings: Settings, now: float) -> list[Finding]:
-    """Tell which caps of the day are reached, and which providers want to be left alone."""
-    found = []
-    try:
-        await ledger.read(spend.check_day, now=now, caps=caps_per_day(settings.limits))
-    except BudgetSpent as error:
-        found.append(Finding("budget_spent", "warning", error.message, error.remedy))
-    for name in settings.providers:
-        kept = await ledger.read(facts.get, name, "", facts.Fact.GATE)
-        until = paused_until(kept or "", now)
-        if until is not None:
-            found.append(
-                Finding(
-                    "provider_paused",
-                    "warning",
-                    f"the provider {name} is left alone until {rfc3339(until)}: its limits say so",
-                    "it is asked again by itself; a new key file ends the pause",
-                )
-            )
+FINDING_OF: Final = {"budget": "budget_spent", "quota": "provider_paused"}
+"""Under which id status tells an obstacle; others bear its own name."""
+
+
+def of_obstacles(obstacles: Sequence[Obstacle], now: float) -> list[Finding]:
+    """Tell which caps of the day are reached, and which providers cannot be asked now."""
+    return [
+        Finding(
+            FINDING_OF.get(each.reason, each.reason),
+            "warning",
+            each.message + (f", until {when(each.until, now)}" if each.until is not None else ""),
+            each.remedy,
+        )
+        for each in obstacles
+        if each.reason not in {"not_running", "lock", "disk"}
+    ]
+
+
+def of_jobs(dead: Sequence[JobRow], waiting: Sequence[JobRow], now: float) -> list[Finding]:
+    """Tell which jobs are out of attempts, and which wait for something that is not their normal rhythm."""
+    found = [
+        Finding(
+            "job_dead",
+            "error",
+            f"{job_name(row.kind, row.job_key)} is out of attempts: {row.last_error}, {when(row.finished_at, now)}",
+            f"look at `memoryd jobs show {row.job_key}`, then `memoryd jobs retry {row.job_key}`",
+        )
+        for row in dead[:MOST_DEAD]
+    ]
+    odd = [row for row in waiting if row.wait_reason not in WAITS_OF_OURS]
+    for reason, number in Counter(str(row.wait_reason) for row in odd).items():
+        first = next(row for row in odd if str(row.wait_reason) == reason)
+        verb = "waits" if number == 1 else "wait"
+        message = f"{plural(number, 'job')} {verb} because of {reason}: {first.last_error or meaning_of_wait(reason)}"
+        until = f"the first is tried again {when(first.ready_at, now)} by itself"
+        found.append(Finding(f"waiting_{reason}", "warning", message, f"{todo_of_wait(reason)}; {until}"))
     return found
 
 
@@ -178,8 +210,11 @@ async def _daemon_says(socket: Path, seconds: float) -> str | None:
             said = await control_socket.ask(socket, {"do": "health"}, lambda _step: None)
     except (StorageError, TimeoutError, OSError):
         return None
-    paused = said.get("paused")
-    return None if paused is None else f"work is paused: {paused}"
+    paused, since = said.get("paused"), said.get("since")
+    if paused is None:
+        return None
+    began = f" since {rfc3339(since)}" if isinstance(since, int | float) else ""
+    return f"work is paused{began}: {paused}"
 
 
 def _disk_says(folder: Path) -> str | None:

@@ -23,6 +23,30 @@ MEANING_OF_WAIT: Mapping[str, str] = {
     "abandoned": "a memoryd that was killed held it; it is taken over when the lease runs out (ledger.lease)",
 }
 
+TODO_OF_WAIT: Mapping[str, str] = {
+    "debounce": "nothing; `memoryd sync --now` does not wait for it",
+    "min_interval": "nothing; `memoryd sync --now` does not wait for it",
+    "backoff": "nothing, unless it fails again; `memoryd jobs retry KEY` tries at once",
+    "crash": "look for what ends memoryd (memory, `kill -9`); `memoryd jobs retry KEY` tries at once",
+    "rate_limited": "wait; `memoryd jobs retry KEY` asks in spite of the limit",
+    "provider_overloaded": "wait; `memoryd jobs retry KEY` asks at once",
+    "provider_unreachable": "check the network and base_url with `memoryd doctor`",
+    "misconfigured": "correct the setting; `memoryd config check` names it",
+    "key_refused": "put the right key where api_key_env or api_key_file says; `memoryd doctor` tests it",
+    "model_unknown": "name a model that the provider has; `memoryd doctor` tests it",
+    "budget": "wait for the next UTC day, or raise the cap that is named under [limits]",
+    "disk_full": "free some space, or make the disk writable",
+    "git_missing": "install git",
+    "person_working": "finish the merge or rebase, or abort it: `git status` in the memory folder says how",
+    "abandoned": "nothing: it is taken over by itself",
+}
+
+TODO_OF_REST: Mapping[str, str] = {
+    "too_fresh": "nothing: it is due by itself once nothing is added to it; `memoryd sync --now` does not wait",
+    "too_old": "never by itself; raise discover.max_age, or for history give `memoryd sync --backfill all`",
+    "consent": "until you agree: `memoryd sync --backfill recent` (within discover.max_age), or `--backfill all`",
+}
+
 RULES: Mapping[str, str] = {
     "covered": "nothing was recorded since it was extracted",
     "running": "it is being extracted now",
@@ -83,6 +107,26 @@ REASONS_OF_RUN: Mapping[str, str] = {
     "exclusion": "a session is left out now, or no longer",
     "rules": "what counts as a secret has changed",
 }
+
+
+def job_name(kind: str, key: str) -> str:
+    """Name a job for a person: by what it works on."""
+    return "the consolidation of the memory folder" if kind == JobKind.CONSOLIDATE else f"session {key}"
+
+
+def meaning_of_wait(reason: str | None) -> str:
+    """Say in words why a job waits."""
+    return MEANING_OF_WAIT.get(reason or "", (reason or "no reason is kept").replace("_", " "))
+
+
+def todo_of_wait(reason: str | None, key: str = "KEY") -> str:
+    """Say what a person can do about a wait; `key` is the job's, to be put into commands."""
+    return TODO_OF_WAIT.get(reason or "", "it goes on by itself").replace("KEY", key)
+
+
+def todo_of_rest(reason: str) -> str:
+    """Say what a person can do about eligible sessions that are not due."""
+    return TODO_OF_REST.get(reason, "nothing: it goes on by itself")
 
 
 def reason_of_run(kind: str, asked_by: str | None) -> str:

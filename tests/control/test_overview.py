@@ -7,7 +7,8 @@ import pytest
 
 from memoryd import config
 from memoryd.control import overview
-from memoryd.control.commands.status import lines
+from memoryd.control.overview import Picture
+from memoryd.control.status_told import lines
 from memoryd.ledger import jobs, publications, sessions
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.states import JobKind
@@ -18,9 +19,13 @@ from tests.support.clock import FakeClock
 KEYS = {"version", "running", "pid", "since", "doing", "waiting", "stages", "today", "excluded", "disk", "health"}
 
 
-def status(shell: Shell, clock: FakeClock, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+def look(shell: Shell, clock: FakeClock, environ: Mapping[str, str] | None = None) -> Picture:
     settings = config.load(shell.home.path, environ=config.environ())
-    return asyncio.run(overview.status(settings, environ or config.environ(), clock))
+    return asyncio.run(overview.look(settings, environ or config.environ(), clock))
+
+
+def status(shell: Shell, clock: FakeClock, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return look(shell, clock, environ).report
 
 
 def findings(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -105,6 +110,16 @@ def test_disk_use_counts_what_lies_there(shell: Shell, clock: FakeClock, tmp_pat
     assert disk["ledger"] > 4096
     assert disk["memories"] >= 1000
     assert disk["staging"] == 0
+    (shell.home.git_dir).mkdir()
+    (shell.home.git_dir / "packed").write_text("x" * 500)
+    (shell.home.path / "daemon.log").write_text("x" * 70)
+    (shell.home.path / "quarantine" / "1").mkdir(parents=True)
+    (shell.home.path / "quarantine" / "1" / "stray").write_text("x" * 30)
+    named = status(shell, clock)["disk"]
+    assert (named["git"], named["logs"], named["quarantine"]) == (500, 70, 30)
+    assert named["memories"] == disk["memories"], "what git keeps is told apart"
+    everything = sum(path.lstat().st_size for path in shell.home.path.rglob("*") if path.is_file())
+    assert sum(size for part, size in named.items() if part != "free") == everything
     assert disk["free"] > 0
 
 
@@ -116,12 +131,13 @@ def test_status_reads_as_sentences(shell: Shell, clock: FakeClock) -> None:
         shell.write(jobs.defer, lease, now=clock.now(), until=clock.now() + 600, reason="budget", error="cap")
     shell.write(enqueue, OTHER)
     shell.write(claim)
-    report = status(shell, clock)
-    told = "\n".join(lines(report))
-    assert told.startswith(f"memoryd {report['version']}: not running")
-    assert "and 2 more (memoryd jobs)" in told
-    assert f"doing    memory_stage1 {OTHER} since" in told
-    assert "0 of 500 requests" in told
+    picture = look(shell, clock)
+    told = "\n".join(lines(picture))
+    assert told.startswith(f"memoryd {picture.report['version']}: not running")
+    assert "and 4 more: `memoryd jobs` lists them" in told
+    assert f"extracts session {OTHER}  since" in told
+    assert "the session holds something that was not extracted yet" in told
+    assert "requests  0 of 500" in told
     assert "12 jobs wait because of budget" in told
 
 

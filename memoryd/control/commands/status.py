@@ -1,81 +1,97 @@
-"""`memoryd status`: whether it runs, what it does, what waits and why, what it spent, what is wrong."""
+"""`memoryd status`: whether it runs, what it does and why, what waits until when, what it spent, what is wrong."""
 
 import argparse
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+import math
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
 
 from memoryd import config
-from memoryd.clock import SystemClock
-from memoryd.control import overview
+from memoryd.clock import Clock, SystemClock
 from memoryd.control.console import moment, print_json
-from memoryd.control.wording import MEANING_OF_WAIT
-from memoryd.pipeline.eligibility import MEANING, Waiting
+from memoryd.control.exposition import exposition
+from memoryd.control.overview import Picture, look
+from memoryd.control.status_told import lines, screen
+from memoryd.errors import UsageError
+
+Show = Callable[[Picture], None]
+SHORTEST_SECONDS: Final = 0.1
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take the options of `status`."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--prometheus", action="store_true", help="print metrics in Prometheus' text format")
+    parser.add_argument("--watch", action="store_true", help="go on telling it until ^C; on a terminal in place")
+    parser.add_argument(
+        "--every", metavar="SECONDS", type=float, default=2.0, help="with --watch: how often to look (default 2)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the status. Exit 1 when health is degraded."""
-    environ = config.environ()
+    """Print the status. Exit 1 when health is degraded; a watch ends with 0 at ^C."""
+    if not (math.isfinite(args.every) and args.every >= SHORTEST_SECONDS):
+        raise UsageError(f"--every {args.every:g} is no interval", remedy=f"give at least {SHORTEST_SECONDS:g} seconds")
+    environ, clock = config.environ(), SystemClock()
     settings = config.load(args.home, environ=environ)
-    report = asyncio.run(overview.status(settings, environ, SystemClock()))
-    if args.json:
-        print_json(report)
-    else:
-        print("\n".join(lines(report, asyncio.run(overview.why_running(settings, SystemClock())))))
-    return 1 if _is_degraded(report) else 0
+
+    async def looked() -> Picture:
+        return await look(settings, environ, clock)
+
+    if not args.watch:
+        picture = asyncio.run(looked())
+        _printer(args)(picture)
+        return 1 if is_degraded(picture.report) else 0
+    try:
+        with _showing(args) as show:
+            asyncio.run(watch(looked, show, clock, every=args.every))
+    except KeyboardInterrupt:
+        return 0
+    return 0
 
 
-def _is_degraded(report: Mapping[str, Any]) -> bool:
+def is_degraded(report: Mapping[str, Any]) -> bool:
+    """Tell whether something needs a look."""
     return any(item["severity"] != "info" for item in report["health"])
 
 
-def lines(report: Mapping[str, Any], why: Mapping[str, str] | None = None) -> list[str]:
-    """Tell the status to a person; `why` says of jobs that run, by `kind key`, what asked for them."""
-    running = f"running (pid {report['pid']}, since {moment(report['since'])})" if report["running"] else "not running"
-    told = [f"memoryd {report['version']}: {running}"]
-    reasons = why or {}
-    for job in report["doing"]:
-        name = f"{job['kind']} {job['key']}"
-        reason = f": {reasons[name]}" if name in reasons else ""
-        told.append(f"  doing    {name} since {moment(job['since'])}{reason}")
-    told += [
-        f"  waiting  {job['kind']} {job['key']} until {moment(job['until'])}: {_wait(job['reason'])}"
-        for job in report["waiting"][:10]
-    ]
-    if len(report["waiting"]) > 10:
-        told.append(f"           and {len(report['waiting']) - 10} more (memoryd jobs)")
-    for kind, stage in report["stages"].items():
-        told.append(
-            f"  {kind}: {stage['pending']} pending, {stage['running']} running, {stage['done']} done, "
-            f"{stage['error']} dead; last success {moment(stage['last_success_at'])}"
-        )
-    today, caps = report["today"], report["today"]["caps"]
-    told.append(
-        f"  today: {today['requests']} of {caps['requests_per_day']} requests, "
-        f"{today['tokens']} of {caps['tokens_per_day']} tokens, {today['cost']:.2f} {_cost_cap(caps['cost_per_day'])}"
-    )
-    told += [
-        f"  {'not yet' if reason in set(Waiting) else 'left out'}: {number} {reason} ({MEANING.get(reason, reason)})"
-        for reason, number in sorted(report["excluded"].items())
-    ]
-    disk = report["disk"]
-    told.append(f"  on disk: ledger {_kib(disk['ledger'])}, memories {_kib(disk['memories'])}")
-    told += [f"  {item['severity']}: {item['message']}; {item['remedy']}" for item in report["health"]]
-    return told
+async def watch(looked: Callable[[], Awaitable[Picture]], show: Show, clock: Clock, *, every: float) -> None:
+    """Look and show, again and again, until cancelled."""
+    while True:
+        show(await looked())
+        await clock.sleep(every)
 
 
-def _wait(reason: str) -> str:
-    return f"{reason} ({MEANING_OF_WAIT[reason]})" if reason in MEANING_OF_WAIT else reason
+@contextmanager
+def _showing(args: argparse.Namespace) -> Iterator[Show]:
+    """Give what shows one look after the other: in place on a terminal, else block by block."""
+    if not sys.stdout.isatty() or args.json or args.prometheus:
+        told = _printer(args)
+
+        def block(picture: Picture) -> None:
+            if not (args.json or args.prometheus):
+                print(f"--- {moment(picture.now)}")
+            told(picture)
+            sys.stdout.flush()
+
+        yield block
+        return
+    from rich.live import Live
+
+    with Live(screen=True, auto_refresh=False) as live:
+        yield lambda picture: live.update(screen(picture), refresh=True)
 
 
-def _cost_cap(dollars: float) -> str:
-    return f"of {dollars:.2f} USD" if dollars else "USD"
+def _printer(args: argparse.Namespace) -> Show:
+    if args.json:
+        return lambda picture: print_json(picture.report)
+    if args.prometheus:
+        return lambda picture: print(exposition(picture.report), end="")
+    if not sys.stdout.isatty():
+        return lambda picture: print("\n".join(lines(picture)))
+    from rich.console import Console
 
-
-def _kib(size: int) -> str:
-    return f"{size / 1024:.0f} KiB"
+    return lambda picture: Console().print(screen(picture))

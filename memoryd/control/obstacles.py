@@ -1,0 +1,113 @@
+"""What keeps memoryd as a whole from doing anything now: no process, a held lock, a full disk, a cap, a provider.
+
+`status` and `explain` tell it in the same words. It reads; a single session's or job's own reasons stand in the ledger.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from memoryd.clock import Clock
+from memoryd.config import OFFLINE, Settings
+from memoryd.daemon import lock
+from memoryd.daemon.house import DAEMON
+from memoryd.daemon.spending import caps_per_day
+from memoryd.errors import AuthRefused, BudgetSpent, ConfigError, ModelUnavailable, UnknownModel
+from memoryd.ledger import facts, spend
+from memoryd.ledger.database import Ledger
+from memoryd.llm.gate_state import paused_until, read_state
+from memoryd.workspace.layout import Home
+
+Stage = Literal["extract", "consolidate"]
+STAGES: Final[tuple[Stage, ...]] = ("extract", "consolidate")
+RUN: Final = "`memoryd run` starts it; `memoryd sync` makes one pass without it"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing that stands in the way of `stages`.
+
+    `reason` names it, `since` and `until` are epoch seconds, None where nobody knows or only a person ends it.
+    """
+
+    reason: str
+    message: str
+    remedy: str
+    since: float | None = None
+    until: float | None = None
+    stages: tuple[Stage, ...] = STAGES
+
+
+def of_process(home: Home) -> list[Obstacle]:
+    """Tell that no daemon runs: nobody does, or a command holds the lock."""
+    who = lock.holder(home.lock_file)
+    if who is None:
+        return [Obstacle("not_running", "no memoryd runs", RUN)]
+    if who.role == DAEMON:
+        return []
+    message = f"process {who.pid} (`memoryd {who.role}`) holds the lock, and nobody else may write meanwhile"
+    return [Obstacle("lock", message, f"wait for it to end, or end it: kill {who.pid}", since=who.since)]
+
+
+async def of_models(ledger: Ledger, settings: Settings, clock: Clock) -> list[Obstacle]:
+    """Tell which stages may not ask their model now: the day's caps are spent, or the provider is left alone."""
+    asked = _stages_that_ask(settings)
+    if not asked:
+        return []
+    found = []
+    try:
+        await ledger.read(spend.check_day, now=clock.now(), caps=caps_per_day(settings.limits))
+    except BudgetSpent as error:
+        stages = tuple(stage for stage, _ in asked)
+        found.append(Obstacle("budget", error.message, error.remedy, until=error.retry_at, stages=stages))
+    for name in dict.fromkeys(name for _, name in asked):
+        kept = await ledger.read(facts.get, name, "", facts.Fact.GATE)
+        stages = tuple(stage for stage, provider in asked if provider == name)
+        found += list(_of_gate(name, kept or "", stages, settings, clock))
+    return found
+
+
+def _stages_that_ask(settings: Settings) -> list[tuple[Stage, str]]:
+    """Return the stages that ask a model, each with the name of its provider; wrong settings are told elsewhere."""
+    found = []
+    for stage in STAGES:
+        try:
+            named = settings.provider_for(stage)
+        except ConfigError:
+            continue
+        if named.provider.kind != OFFLINE:
+            found.append((stage, named.name))
+    return found
+
+
+def _of_gate(name: str, kept: str, stages: tuple[Stage, ...], settings: Settings, clock: Clock) -> Iterator[Obstacle]:
+    now = clock.now()
+    until = paused_until(kept, now)
+    if until is not None:
+        yield Obstacle(
+            "quota",
+            f"the provider {name} is left alone: its limits say so",
+            "it is asked again by itself; a new key file ends the pause",
+            until=until,
+            stages=stages,
+        )
+    state = read_state(kept, clock, longest_pause=settings.ledger.retry_cap)
+    for model, breaker in state.breakers.items():
+        if breaker.is_open and breaker.failure is not None:
+            yield Obstacle(
+                _reason_of(breaker.failure),
+                f"the provider {name} does not answer as it should for the model {model}: {breaker.failure.message}",
+                breaker.failure.remedy or "`memoryd doctor` tests it; it is tried again by itself",
+                until=max(now, now + breaker.next_probe_at - clock.monotonic()),
+                stages=stages,
+            )
+
+
+def _reason_of(failure: ModelUnavailable) -> str:
+    match failure:
+        case AuthRefused():
+            return "key_refused"
+        case UnknownModel():
+            return "model_unknown"
+        case _:
+            return "provider_unreachable"
