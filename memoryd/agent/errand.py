@@ -13,11 +13,11 @@ from pathlib import Path
 from memoryd.agent.caps import AgentCaps, Tally, total
 from memoryd.agent.files import MAX_TOTAL_FILES, MAX_WRITE_BYTES, Entry, Folder, Parts
 from memoryd.agent.hands import perform
+from memoryd.agent.literal import decode
 from memoryd.agent.loop import AgentRun, Ask, Brief, Judge
 from memoryd.agent.paths import MEMORY_FILE, SKILLS, SUMMARY_FILE
 from memoryd.agent.refusals import RefusalKind, RefusedError
 from memoryd.agent.tools import DeleteFile, WriteFile
-from memoryd.agent.views import decode
 from memoryd.clock import Clock
 from memoryd.errors import ResultRejected, StorageError
 from memoryd.llm.question import Errand, Question, UserTurn

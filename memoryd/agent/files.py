@@ -78,7 +78,7 @@ class Folder:
     def read(self, parts: Parts) -> bytes:
         """Return the whole of a regular file of at most MAX_READ_BYTES."""
         if not parts:
-            raise RefusedError(RefusalKind.NOT_REGULAR, "the memory folder itself is no file: use list_files")
+            raise RefusedError(RefusalKind.NOT_REGULAR, "the memory folder itself is no file: list it")
         with _translated(self.root), self._entered(parts[:-1]) as fd:
             _require_regular(_look_up(fd, parts, len(parts) - 1), parts)
             with _closing(os.open(parts[-1], _READ, dir_fd=fd)) as file:
@@ -186,7 +186,7 @@ def _look_up(fd: int, parts: Parts, depth: int) -> os.stat_result:
         if near is not None:
             meant = "/".join((*parts[:depth], near, *parts[depth + 1 :]))
             raise RefusedError(RefusalKind.NAME_DIFFERS, f'"{shown}" does not exist; did you mean "{meant}"?')
-        raise RefusedError(RefusalKind.NOT_FOUND, f'"{shown}" does not exist; list_files shows what there is')
+        raise RefusedError(RefusalKind.NOT_FOUND, f'"{shown}" does not exist; list its folder to see what there is')
     found = os.stat(name, dir_fd=fd, follow_symlinks=False)
     if stat.S_ISLNK(found.st_mode):
         raise RefusedError(RefusalKind.SYMLINK, f'"{shown}" is a symlink: it is never followed, read or replaced')
@@ -196,7 +196,7 @@ def _look_up(fd: int, parts: Parts, depth: int) -> os.stat_result:
 def _require_regular(found: os.stat_result, parts: Parts) -> None:
     shown = "/".join(parts)
     if stat.S_ISDIR(found.st_mode):
-        raise RefusedError(RefusalKind.NOT_REGULAR, f'"{shown}" is a folder: use list_files, or name a file in it')
+        raise RefusedError(RefusalKind.NOT_REGULAR, f'"{shown}" is a folder: list it, or name a file in it')
     if not stat.S_ISREG(found.st_mode):
         raise RefusedError(RefusalKind.NOT_REGULAR, f'"{shown}" is no regular file')
     if found.st_nlink > 1:

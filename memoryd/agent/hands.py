@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from memoryd.agent.files import Folder
+from memoryd.agent.literal import decode
 from memoryd.agent.paths import check_writable, components
 from memoryd.agent.refusals import RefusalKind, RefusedError
 from memoryd.agent.tools import Change, DeleteFile, EditFile, Look, WriteFile
-from memoryd.agent.views import decode, look
+from memoryd.agent.views import look
 from memoryd.text import plain
 
 
