@@ -11,20 +11,20 @@ from memoryd.errors import SessionUnreadable, SessionVanished, SourceError
 from memoryd.sources.files import is_tellable, listing, locate_file
 from memoryd.sources.identity import canonical_thread_id
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionTail
-from memoryd.sources.opencode_database import (
+from memoryd.sources.opencode_database import DatabaseSession, open_store
+from memoryd.sources.opencode_reading import read_items
+from memoryd.sources.opencode_records import AGENT, RecordedSession, is_session_id
+from memoryd.sources.opencode_tree import STORAGE, SUFFIX, Tree, TreeSession
+from memoryd.sources.reader import Reading
+from memoryd.sources.stores import (
     MAX_COPY_BYTES,
     Database,
-    DatabaseSession,
     PrivateCopies,
     StoreState,
     look_at_store,
     number_of,
     text_of,
 )
-from memoryd.sources.opencode_reading import read_items
-from memoryd.sources.opencode_records import AGENT, RecordedSession, is_session_id
-from memoryd.sources.opencode_tree import STORAGE, SUFFIX, Tree, TreeSession
-from memoryd.sources.reader import Reading
 
 DATABASE = "opencode.db"
 OTHER_DATABASES = ("opencode-", ".db")  # of other channels: opencode-dev.db
@@ -48,7 +48,7 @@ class OpenCodeReader:
 
     A database's session has the path `<database>#<session id>`, as size its number of rows and as mtime its time of
     change. A store is opened only when its files have changed, and then only what has changed is counted. The session
-    that stands in a database and in a tree is the database's. `max_copy_bytes`: see opencode_database.
+    that stands in a database and in a tree is the database's. `max_copy_bytes`: see stores.
     """
 
     name = AGENT
@@ -148,7 +148,7 @@ class OpenCodeReader:
             state = look_at_store(path)
             known = self._listings.get(path)
             if known is None or known.state != state:
-                with closing(Database(path, self._copies)) as database:
+                with closing(open_store(path, self._copies)) as database:
                     known = self._listings[path] = _listed(database, state, known)
             return known
 
@@ -164,11 +164,11 @@ class _Opened:
         """Return the session of a path; nothing is opened before it is asked. Raises SessionUnreadable."""
         store, session_id = _split(path)
         if session_id is not None:
-            return DatabaseSession(self._databases.setdefault(store, Database(store, self._copies)), session_id)
+            return DatabaseSession(self._databases.setdefault(store, open_store(store, self._copies)), session_id)
         if store.name.endswith(SUFFIX):
             return TreeSession(store)
         # the path of a database alone: `find` gives it when the database cannot be listed, and here is the reason
-        with closing(Database(store, self._copies)) as database:
+        with closing(open_store(store, self._copies)) as database:
             database.rows("list_sessions")
             database.rows("newest_rows")
         raise SessionUnreadable(f"cannot read {store} as a session: it is a database of sessions")

@@ -18,7 +18,8 @@ import pytest
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.opencode import OpenCodeReader
-from memoryd.sources.opencode_database import BIG_ROW_BYTES, STATEMENTS, Database, PrivateCopies
+from memoryd.sources.opencode_database import BIG_ROW_BYTES, STATEMENTS, open_store
+from memoryd.sources.stores import PrivateCopies
 from tests.support.opencode_sessions import an_opencode_session, connect
 
 NOW = 1_700_000_000.0
@@ -539,7 +540,7 @@ def test_a_view_without_end_in_place_of_a_table_is_given_up(store: Path) -> None
             " (SELECT 1 UNION ALL SELECT number + 1 FROM numbers)"
             " SELECT 'ses_' || number AS id, number AS time_updated FROM numbers WHERE number < 0;"
         )
-    database = Database(store, PrivateCopies(), max_steps=1_000_000)
+    database = open_store(store, PrivateCopies(), max_steps=1_000_000)
     with closing(database), pytest.raises(SessionUnreadable, match="answers without end"):
         database.rows("list_sessions")
 
@@ -550,7 +551,7 @@ def test_an_answer_without_end_is_given_up(store: Path) -> None:
             "ALTER TABLE session RENAME TO other; CREATE VIEW session AS WITH RECURSIVE numbers (number) AS"
             " (SELECT 1 UNION ALL SELECT number + 1 FROM numbers) SELECT 1 AS id, 1 AS time_updated FROM numbers;"
         )
-    database = Database(store, PrivateCopies())
+    database = open_store(store, PrivateCopies())
     with closing(database), pytest.raises(SessionUnreadable, match="answers without end"):
         database.rows("list_sessions")
 
