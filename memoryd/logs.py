@@ -132,6 +132,7 @@ EVENTS: dict[str, Event] = {
         "warning", "What agents read could not be brought up to date; it is tried again.", ("error",)
     ),
     "recall.refreshed": Event("info", "The summary that agents read was rewritten.", ("commit",)),
+    "search.refreshed": Event("debug", "What search finds was brought in step with files.", ("files", "count")),
     "reply.repaired": Event("info", "A model was asked once more for what it should have said.", ("error",)),
     "request.refused": Event("warning", "The control socket refused a request.", ("error",)),
     "request.settled": Event("debug", "A model answered or refused.", ("provider", "model", "outcome", *OUTCOME)),

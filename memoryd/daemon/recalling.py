@@ -1,26 +1,32 @@
-"""Keeps what agents read in step with the memory and the settings: recall/ and the hook's runner."""
+"""Keeps what agents read in step with the memory and the settings: recall/, the search index, the hook's runner."""
 
 import asyncio
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
 from sqlite3 import Connection
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from memoryd import logs
 from memoryd.config import Settings
 from memoryd.errors import LeaseLost, LedgerCorrupt, MemorydError
-from memoryd.ledger import outputs, sessions
+from memoryd.ledger import outputs, search, sessions
 from memoryd.ledger.database import Ledger
 from memoryd.pipeline.context import Context, in_thread
+from memoryd.recall.entries import MADE_AS
 from memoryd.recall.ready import Circumstances, refresh
 from memoryd.recall.runner import install_runner
+from memoryd.recall.search_refresh import make_change, outdated, states_of
 from memoryd.workspace.layout import Home
 
 log = logs.get()
+T = TypeVar("T")
 
 READ_SECONDS: Final = 30.0
 """A ledger that does not answer for so long is being closed."""
+WRITE_SECONDS: Final = 120.0
+"""Longer than the ledger tries to get the write lock from another program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +37,34 @@ class RecallRefresher:
     home: Home
     ledger: Ledger
     loop: asyncio.AbstractEventLoop
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    """Two refreshes at once could leave what the earlier one saw."""
 
     def __call__(self, commit: str) -> bool:
-        """Rewrite recall/ where it is out of date. Blocking, and never on the loop's own thread."""
-        reading = self.ledger.read(functools.partial(circumstances, settings=self.settings))
-        known = asyncio.run_coroutine_threadsafe(reading, self.loop).result(READ_SECONDS)
-        return refresh(self.home, commit, known)
+        """Rewrite recall/, and what search finds, where they are out of date; tell whether recall/ was.
+
+        Blocking, and never on the loop's own thread. Both name what they were made of, so that a crash between the
+        publication and here, or between the two, is made up for by the next call.
+        """
+        with self.turn:
+            reading = self.ledger.read(functools.partial(circumstances, settings=self.settings))
+            rewritten = refresh(self.home, commit, self._asked(reading, READ_SECONDS))
+            self._refresh_index()
+        return rewritten
+
+    def _refresh_index(self) -> None:
+        states = states_of(self.home)
+        known, indexed = self._asked(self.ledger.read(_index_made_of), READ_SECONDS)
+        wanted = outdated(states, known, indexed)
+        if not wanted.paths:
+            return
+        valid_from = self._asked(self.ledger.read(search.valid_from), READ_SECONDS)
+        writing = self.ledger.write(search.replace_entries, make_change(self.home, wanted, valid_from), made_as=MADE_AS)
+        changed = self._asked(writing, WRITE_SECONDS)
+        log.debug("search.refreshed", files=len(wanted.paths), count=changed)
+
+    def _asked(self, asked: Coroutine[Any, Any, T], seconds: float) -> T:
+        return asyncio.run_coroutine_threadsafe(asked, self.loop).result(seconds)
 
 
 def refresher(settings: Settings, home: Home, ledger: Ledger) -> Callable[[str], object]:
@@ -52,6 +80,10 @@ def circumstances(conn: Connection, *, settings: Settings) -> Circumstances:
         tuple(sessions.without_recall(conn)),
         outputs.usage_by_stem(conn),
     )
+
+
+def _index_made_of(conn: Connection) -> tuple[dict[str, search.State], frozenset[str]]:
+    return search.known_files(conn, made_as=MADE_AS), search.indexed_paths(conn)
 
 
 async def keep_recall_ready(context: Context) -> None:

@@ -36,6 +36,7 @@ def shipped() -> tuple[Migration, ...]:
         Migration(6, queries.read("migrations/0006_held.sql")),
         Migration(7, queries.read("migrations/0007_claim_texts.sql")),
         Migration(8, queries.read("migrations/0008_active_days.sql")),
+        Migration(9, queries.read("migrations/0009_search.sql")),
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from memoryd.errors import StorageError
-from memoryd.ledger import backups, queries, rebuilding
+from memoryd.ledger import backups, queries, rebuilding, search
 from memoryd.ledger.migrations import sync
 
 _SQL = queries.load("scrubbing")
@@ -23,6 +23,7 @@ def scrub(conn: sqlite3.Connection, ledger: Path) -> list[str]:
     Raises StorageError while a reader keeps the log from being cut, OSError and sqlite3.Error.
     """
     removed = _remove_copies(ledger)
+    search.rebuild(conn)
     conn.execute(_SQL["vacuum"])
     if not backups.shorten_log(conn):
         raise StorageError(

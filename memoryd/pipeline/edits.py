@@ -43,6 +43,7 @@ async def restore_folder(context: Context) -> bool:
     """
     if restored := await in_thread(restoring.restore, context.home, context.repository, still_ours=context.still_ours):
         await remember_folder(context)
+        await _refresh_recall(context)
         log.warning("folder.restored", count=restored)
         return False
     was_there = await context.ledger.read(_known, FOLDER_KEY) != EMPTY
@@ -74,8 +75,16 @@ async def _compare(context: Context) -> bool:
     debounce = settings.debounce if seen[NOTES_KEY] != known[NOTES_KEY] else EDIT_DEBOUNCE_SECONDS
     await _enqueue(context, max(debounce, settings.debounce))
     await _remember(context, seen)
+    await _refresh_recall(context)
     log.info("folder.edited", notes=seen[NOTES_KEY] != known[NOTES_KEY])
     return True
+
+
+async def _refresh_recall(context: Context) -> None:
+    """Have what agents search follow what a person wrote, before any consolidation has taken it in."""
+    accepted = await in_thread(context.repository.accepted) if context.home.git_dir.is_dir() else None
+    if accepted is not None:
+        await in_thread(context.refresh_recall, accepted)
 
 
 async def remember_folder(context: Context) -> None:

@@ -1,0 +1,126 @@
+"""Words as search takes them: of a question, in which no character is syntax, and of a text, for the index.
+
+The index stems English words and folds case and accents by itself. What it cannot know is made here: the parts of
+identifiers (`maxRetryCount`, `max_retry_count` and `max-retry-count` find each other), and pairs of characters for
+scripts that put no space between words.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+MAX_QUESTION: Final = 4_000
+"""Characters of a question that are looked at; the rest of a pasted log adds nothing but time."""
+MAX_TERMS: Final = 32
+MIN_PREFIX: Final = 4
+"""A word of fewer characters begins too many others."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_HUMP: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_COMPOUND: Final = re.compile(r"[^\W_]+(?:[-_./:\\#@+]+[^\W_]+)+|[^\W_]*[a-z0-9][A-Z][^\W_]*|[A-Z]{2,}[a-z]+[^\W_]*")
+_UNSPACED: Final = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+"
+)
+
+_STOP_WORDS: Final = """
+a about after again all also am an and any anything are as ask at be been before being best both but by can
+cannot come could did do does doing done each either else ever every for from get gets give go goes going got
+had has have having he her here him his how i if in into is isn it its just know let like made make makes many
+may me might mine more most much must my myself need needs no nor not now of off on once one only onto or other
+our ours out over own please put same say says shall she should so some something still such take tell than that
+the their them then there these they thing things this those though to too under until up upon us use used uses
+using very want wants was way we were what whatever when where whether which while who whom whose why will with
+within without would yet you your yours
+"""
+STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
+"""Words that a question is made of, and an answer is not found by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Something to look for: words in a row. `weight` is how much of a question it is, among the other terms."""
+
+    words: tuple[str, ...]
+    weight: float = 1.0
+    is_prefix: bool = False
+
+    @property
+    def expression(self) -> str:
+        """Render it for FTS5: quoted, so that nothing in it is syntax; only letters and digits are in it at all."""
+        return f'"{" ".join(self.words)}"{"*" if self.is_prefix else ""}'
+
+
+def terms_of(question: str) -> tuple[Term, ...]:
+    """Return what a question looks for, each term once, in its order; empty when it has no letter and no digit.
+
+    An identifier is looked for whole (its parts in a row, and written together) and by its parts.
+    """
+    text = unicodedata.normalize("NFC", question[:MAX_QUESTION])
+    found = list(_terms(text))
+    telling = [term for term in found if len(term.words) > 1 or term.words[0] not in STOP_WORDS]
+    return tuple(dict.fromkeys(telling or found))[:MAX_TERMS]
+
+
+def prefixes_of(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return the beginnings of words: what is asked for when the words themselves find too little."""
+    return tuple(
+        Term(term.words, term.weight, is_prefix=True)
+        for term in terms
+        if len(term.words) == 1 and len(term.words[0]) >= MIN_PREFIX
+    )
+
+
+def any_of(terms: Iterable[Term]) -> str:
+    """Return the FTS5 expression that one of these terms makes true."""
+    return " OR ".join(term.expression for term in terms)
+
+
+def handles_of(text: str) -> str:
+    """Return what the index is to know of a text beside its words: parts of identifiers, and pairs of characters."""
+    text = unicodedata.normalize("NFC", text)
+    found = []
+    for compound in _COMPOUND.findall(text):
+        parts = _parts(compound)
+        if len(parts) > 1:
+            found.append(" ".join(parts))
+            found.append("".join(parts))
+    found += [" ".join(pairs) for pairs in map(_pairs, _UNSPACED.findall(text)) if pairs]
+    return "\n".join(dict.fromkeys(found))
+
+
+def plain_words(text: str) -> list[str]:
+    """Return the words of a text in lower case, identifiers in their parts: what two texts have in common."""
+    return [part for word in _WORD.findall(text) for part in _parts(word)]
+
+
+def _terms(text: str) -> Iterator[Term]:
+    for chunk in text.split():
+        yield from _identifier(chunk)
+        for word in _WORD.findall(chunk):
+            for run in _UNSPACED.findall(word):
+                yield from (Term((pair,)) for pair in _pairs(run) or [run])
+            yield from (Term((spaced.casefold(),)) for spaced in _UNSPACED.sub(" ", word).split())
+
+
+def _identifier(chunk: str) -> Iterator[Term]:
+    for compound in _COMPOUND.findall(chunk):
+        parts = tuple(_parts(compound))
+        if len(parts) > 1:
+            yield Term(parts)
+            yield Term(("".join(parts),))
+            yield from (Term((part,)) for part in parts if len(part) > 1)
+
+
+def _parts(compound: str) -> list[str]:
+    """Split at humps and at whatever is no letter and no digit."""
+    return [
+        part.casefold()
+        for word in _WORD.findall(compound)
+        for part in (_HUMP.findall(word) if word.isascii() else [word])
+    ]
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[start : start + 2] for start in range(len(run) - 1)]
