@@ -34,6 +34,9 @@ MemorydError
 │       ├── MalformedReply      not the JSON that was asked for
 │       ├── TruncatedReply      cut at the output limit
 │       └── RefusedReply        the model declined
+├── ServiceError                the service could not be installed, started or asked
+│   ├── NoServiceManager        nothing here keeps a service: no systemd of the user, no launchd
+│   └── ServiceNotStarted       it was installed and does not start: told with the end of its log
 └── ResultRejected              a consolidation that acceptance turned down
 """
 
@@ -215,6 +218,22 @@ class TruncatedReply(BadReply):
 
 class RefusedReply(BadReply):
     """The model declined."""
+
+
+class ServiceError(MemorydError):
+    """The service manager refused, or did not answer."""
+
+
+class NoServiceManager(ServiceError):
+    """There is nothing here that could keep a service."""
+
+
+class ServiceNotStarted(ServiceError):
+    """The service does not start; `lines` are the last ones of its log."""
+
+    def __init__(self, message: str, *, remedy: str = "", lines: tuple[str, ...] = ()) -> None:
+        super().__init__(message, remedy=remedy)
+        self.lines = lines
 
 
 class ResultRejected(MemorydError):

@@ -25,6 +25,7 @@ COMMANDS: Final[dict[str, str]] = {
     "init": "find agents and providers, and write config.toml",
     "demo": "run the whole pipeline in a throw-away home, without a key or a network",
     "run": "run the daemon in the foreground",
+    "service": "install memoryd as a service of your session; its status, restart, log, uninstall",
     "sync": "make one full pass: discover, extract what is due, consolidate if dirty",
     "status": "say what it is doing, what waits and until when, spend and health",
     "usage": "say what models were asked for, by day, job or model, and what it took",

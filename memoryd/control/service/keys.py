@@ -1,0 +1,91 @@
+"""The keys of a service: it does not see the variables of a shell, and its own file can be read by others.
+
+A key lies in a file of mode 0600 below MEMORYD_HOME; systemd hands it over as a credential (LoadCredential), under
+launchd the folder is named in place of systemd's. Both are found under the name in `api_key_env`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from memoryd.config import Settings
+from memoryd.control.service.ground import Wish
+from memoryd.credentials import resolve_api_key
+from memoryd.errors import ConfigError, UsageError
+from memoryd.workspace.files import temporary_beside, translated, write_durably
+from memoryd.workspace.layout import Home
+
+STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Where the keys lie, by the name of their variable, and those that this command has to write there."""
+
+    files: Mapping[str, Path]
+    to_write: Mapping[str, str]
+
+
+def keys_folder(home: Home) -> Path:
+    """Return the folder of the service's keys."""
+    return home.path / "credentials"
+
+
+def variables_needed(settings: Settings) -> list[str]:
+    """Return the variables in which the providers of the stages expect their keys. Raises ConfigError."""
+    asked = [settings.provider_for(stage).provider for stage in STAGES]
+    return list(dict.fromkeys(each.api_key_env for each in asked if each.api_key_env and each.api_key_file is None))
+
+
+def plan_keys(settings: Settings, environ: Mapping[str, str], before: Wish | None, *, store: bool) -> Keys:
+    """Say where each key lies; `store`: what this shell holds is to be kept. Raises UsageError for one that is nowhere.
+
+    An unusable key in the shell is a ConfigError, as it would be for the daemon.
+    """
+    files: dict[str, Path] = {}
+    to_write: dict[str, str] = {}
+    for name in variables_needed(settings):
+        place = before.credentials.get(name) if before else None
+        files[name] = place if place and place.is_file() else keys_folder(Home(settings.home)) / name
+        if store and environ.get(name):
+            files[name] = keys_folder(Home(settings.home)) / name
+            to_write[name] = _checked(settings, name, environ)
+        elif not files[name].is_file():
+            raise UsageError(
+                f"the provider's key is expected in {name}, a variable that a service does not see",
+                remedy=f"set {name} and use --store-keys, which keeps it in {files[name]} (0600), or write it into a"
+                " file of your own and name that in api_key_file",
+            )
+    return Keys(files, to_write)
+
+
+def as_seen(keys: Keys) -> dict[str, str]:
+    """Return the keys as the daemon will find them, by their names. Raises StorageError for a file it cannot read."""
+    found = dict(keys.to_write)
+    for name in keys.files.keys() - keys.to_write.keys():
+        with translated("read", keys.files[name]):
+            found[name] = keys.files[name].read_text(encoding="latin-1").strip()
+    return found
+
+
+def write_keys(keys: Keys) -> list[Path]:
+    """Write the keys that are new, 0600 in a folder of 0700; return their files, never what is in them."""
+    written = []
+    for name, key in keys.to_write.items():
+        path = keys.files[name]
+        with translated("write", path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = temporary_beside(path)
+            write_durably(temporary, key.encode("ascii"), mode=0o600)
+            temporary.replace(path)
+        written.append(path)
+    return written
+
+
+def _checked(settings: Settings, name: str, environ: Mapping[str, str]) -> str:
+    provider = next(each for each in settings.providers.values() if each.api_key_env == name)
+    key = resolve_api_key(provider, {name: environ[name]})
+    if key is None:
+        raise ConfigError(f"the provider of {name} needs no key", remedy="run `memoryd config check`")
+    return key
