@@ -132,7 +132,6 @@ EVENTS: dict[str, Event] = {
         "warning", "What agents read could not be brought up to date; it is tried again.", ("error",)
     ),
     "recall.refreshed": Event("info", "The summary that agents read was rewritten.", ("commit",)),
-    "search.refreshed": Event("debug", "What search finds was brought in step with files.", ("files", "count")),
     "reply.repaired": Event("info", "A model was asked once more for what it should have said.", ("error",)),
     "request.refused": Event("warning", "The control socket refused a request.", ("error",)),
     "request.settled": Event("debug", "A model answered or refused.", ("provider", "model", "outcome", *OUTCOME)),
@@ -142,12 +141,21 @@ EVENTS: dict[str, Event] = {
         "warning", "What counts as a secret has changed: stored rows were redacted once more.", ("count", "folder")
     ),
     "scan.completed": Event("debug", "The folders were looked through.", ("seen", "opened", "enqueued", "duration_ms")),
+    "search.refreshed": Event("debug", "What search finds was brought in step with files.", ("files", "count")),
     "service.crashed": Event(
         "error", "A service met an error that nobody foresaw.", ("error", "error_class", "retry_in")
     ),
     "service.failed": Event("error", "A service stopped on an error and starts again.", ("error", "retry_in")),
     "session.excluded": Event("info", "A session is left out after all: its last word says so.", ("reason",)),
     "session.unreadable": Event("warning", "A session file cannot be read.", ("agent", "path", "error")),
+    "settings.refused": Event(
+        "error",
+        "New settings cannot be used; the old ones hold, and `memoryd status` says why.",
+        ("error",),
+    ),
+    "settings.reloaded": Event(
+        "info", "memoryd goes on with new settings; jobs end with those they began with.", ("changed", "count", "held")
+    ),
     "sessions.dwindled": Event(
         "warning", "Most sessions of an agent are gone; no memory goes with them.", ("agent", "before", "present")
     ),
@@ -155,6 +163,7 @@ EVENTS: dict[str, Event] = {
         "warning", "No space or a read-only disk: nothing is spent until it is back.", ("error", "retry_in")
     ),
     "storage.resumed": Event("info", "There is room again: work goes on.", ("since",)),
+    "tool.failed": Event("error", "A fault of ours in a tool that an agent called.", ("tool", "detail")),
     "undo.completed": Event("info", "Changes of the memory were taken back.", ("commit", "count", "held")),
     "usage.credited": Event("info", "Citations were counted.", ("count",)),
     "watcher.failed": Event("warning", "The watcher failed; scans go on.", ("error", "retry_in", "roots")),

@@ -193,8 +193,15 @@ def of_jobs(dead: Sequence[JobRow], waiting: Sequence[JobRow], now: float) -> li
 
 async def of_storage(home: Home, *, asks_daemon: bool, answer_seconds: float = ANSWER_SECONDS) -> list[Finding]:
     """Tell that nothing is claimed since the disk takes nothing: as the daemon says, else as the disk looks."""
-    reason = (await _daemon_says(home.socket, answer_seconds) if asks_daemon else None) or _disk_says(home.path)
+    reason = (await _pause_of(home.socket, answer_seconds) if asks_daemon else None) or _disk_says(home.path)
     return [Finding("storage_paused", "error", reason, STORAGE_REMEDY)] if reason else []
+
+
+async def of_daemon(home: Home, *, answer_seconds: float = ANSWER_SECONDS) -> list[Finding]:
+    """Tell what is wrong with the daemon that runs, as it says itself: settings it refused, bounds it came near."""
+    said = await _daemon_says(home.socket, answer_seconds)
+    troubles = said.get("troubles")
+    return [Finding(**each) for each in troubles] if isinstance(troubles, list) else []
 
 
 def _said_of(standing: Standing) -> str:
@@ -204,17 +211,21 @@ def _said_of(standing: Standing) -> str:
     return f"the clock says {now}, which is earlier than what the ledger holds"
 
 
-async def _daemon_says(socket: Path, seconds: float) -> str | None:
-    try:
-        async with asyncio.timeout(seconds):
-            said = await control_socket.ask(socket, {"do": "health"}, lambda _step: None)
-    except (StorageError, TimeoutError, OSError):
-        return None
+async def _pause_of(socket: Path, seconds: float) -> str | None:
+    said = await _daemon_says(socket, seconds)
     paused, since = said.get("paused"), said.get("since")
     if paused is None:
         return None
     began = f" since {rfc3339(since)}" if isinstance(since, int | float) else ""
     return f"work is paused{began}: {paused}"
+
+
+async def _daemon_says(socket: Path, seconds: float) -> dict[str, object]:
+    try:
+        async with asyncio.timeout(seconds):
+            return await control_socket.ask(socket, {"do": "health"}, lambda _step: None)
+    except (StorageError, TimeoutError, OSError):
+        return {}
 
 
 def _disk_says(folder: Path) -> str | None:

@@ -84,6 +84,8 @@ async def look(settings: Settings, environ: Mapping[str, str], clock: Clock) -> 
     stored = await health.of_storage(home, asks_daemon=bool(report["running"]))
     picture.obstacles += [Obstacle("disk", each.message, each.remedy) for each in stored]
     findings += stored
+    if report["running"]:
+        findings += await health.of_daemon(home)
     if home.ledger_file.exists():
         findings += health.of_place(home)
         try:

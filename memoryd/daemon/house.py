@@ -1,4 +1,4 @@
-"""Opens the house: lock, ledger, folder, models. The one place where the parts meet, for every command that writes."""
+"""Opens the house: what the settings ask for, on its ground. Here the parts meet, for every command that writes."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -22,14 +22,14 @@ from memoryd.config import (
 )
 from memoryd.credentials import key_stamp, resolve_api_key
 from memoryd.daemon import lock
+from memoryd.daemon.ground import Ground, open_ground
 from memoryd.daemon.identity import Identity
 from memoryd.daemon.programs import programs_in
 from memoryd.daemon.providers_watch import ProvidersWatch
 from memoryd.daemon.recalling import keep_recall_ready, refresher
-from memoryd.daemon.rescue import sound_ledger
 from memoryd.daemon.spending import Spending, caps_per_job
 from memoryd.daemon.upkeep import judge_clock
-from memoryd.errors import ConfigError, LeaseLost
+from memoryd.errors import ConfigError
 from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind
 from memoryd.llm.client import LadderMemory, ModelClient, Wiring
@@ -43,9 +43,7 @@ from memoryd.pipeline.forget import go_on_forgetting
 from memoryd.pipeline.rescan import rescan
 from memoryd.redact import Redactor
 from memoryd.sources.readers import READERS
-from memoryd.workspace import repository, staging
-from memoryd.workspace.git import Repository
-from memoryd.workspace.layout import Home, prepare
+from memoryd.workspace.layout import Home
 
 log = logs.get()
 
@@ -94,19 +92,34 @@ async def open_house(
 ) -> AsyncIterator[Context]:
     """Take the lock, open everything, and close it again in the opposite order.
 
-    Raises LedgerBusy, LedgerTooNew, DiskFull, ConfigError; LedgerCorrupt when the ledger is found damaged while it is
-    in use: then it was set aside, and the next opening is sound. `role` says who holds the lock.
+    Raises what open_ground and furnish raise. `role` says who holds the lock.
     """
-    home = Home(settings.home)
-    asked = {
-        stage: settings.provider_for(stage) for stage in STAGES
-    }  # wrong settings end here, before anything is made
+    for stage in STAGES:
+        settings.provider_for(stage)  # wrong settings end here, before anything is made
+    async with (
+        open_ground(settings.home, clock=clock, environ=environ, role=role) as ground,
+        furnish(ground, settings, reached=reached) as context,
+    ):
+        yield context
+
+
+@asynccontextmanager
+async def furnish(
+    ground: Ground, settings: Settings, *, reached: Callable[[str], None] = passed
+) -> AsyncIterator[Context]:
+    """Open what the settings ask for on ground that is open, bring what is stored in step with them, and close it.
+
+    Several may be open at once over the same ground: whoever works by older settings ends under them. Raises
+    ConfigError, also for settings of another home: lock and ledger cannot be changed under a running memoryd.
+    """
+    if settings.home != ground.home.path:
+        raise ConfigError(
+            f"the home cannot change from {ground.home.path} to {settings.home} while memoryd runs",
+            remedy="stop it, and start it again for the other home",
+        )
+    asked = {stage: settings.provider_for(stage) for stage in STAGES}
+    home, ledger, clock, environ = ground.home, ground.ledger, ground.clock, ground.environ
     async with AsyncExitStack() as stack:
-        prepare(home)
-        held = stack.enter_context(await lock.acquire(home.lock_file, clock=clock, role=role))
-        staging.sweep(home)
-        repository.sweep(home.git_dir)
-        ledger = await stack.enter_async_context(sound_ledger(home, clock))
         redactor = Redactor(settings.privacy.patterns)
         spending = Spending(ledger, clock, settings.limits, caps_per_job(settings))
         programs = programs_in(home, ledger, environ)
@@ -117,7 +130,7 @@ async def open_house(
             settings=settings,
             home=home,
             ledger=ledger,
-            repository=Repository(home.git_dir, home.memories, environ=environ),
+            repository=ground.repository,
             clock=clock,
             rng=Random(os.urandom(16)),
             redactor=redactor,
@@ -125,21 +138,28 @@ async def open_house(
             extract=models["extract"],
             consolidate=models["consolidate"],
             refresh_recall=refresher(settings, home, ledger),
-            still_ours=partial(_still_ours, held, home.ledger_file, home.ledger_file.stat()),
+            still_ours=ground.still_ours,
             reached=reached,
+            held=ground.held,
+            placing=ground.placing,
+            forgetting=ground.forgetting,
+            nudges=ground.nudges,
             look_at_providers=ProvidersWatch(gates, spending).look,
         )
-        stack.callback(context.repository.end)
-        ledger.fence = context.still_ours
-        await judge_clock(context)
-        await go_on_forgetting(context)  # before anything is read back from a folder that holds what is forgotten
-        await adopt_folder(context)
-        await rescan(context)
-        await mend_clock_damage(context)
-        await take_over(context)
-        await reopen_outdated(context)
-        await keep_recall_ready(context)
+        await settle_in(context)
         yield context
+
+
+async def settle_in(context: Context) -> None:
+    """Bring the stores in step with this program and these settings: what was left, redacted, taken over, reopened."""
+    await judge_clock(context)
+    await go_on_forgetting(context)  # before anything is read back from a folder that holds what is forgotten
+    await adopt_folder(context)
+    await rescan(context)
+    await mend_clock_damage(context)
+    await take_over(context)
+    await reopen_outdated(context)
+    await keep_recall_ready(context)
 
 
 def check_settings(settings: Settings, environ: Mapping[str, str]) -> None:
@@ -201,20 +221,6 @@ async def take_over(context: Context) -> None:
     )
     if taken:
         log.warning("job.reclaimed", count=taken)
-
-
-def _still_ours(held: lock.Lock, ledger_file: Path, opened: os.stat_result) -> None:
-    """Raise LeaseLost when the lock or the ledger at its place is not the one that was opened."""
-    held.still_ours()
-    try:
-        there = ledger_file.stat()
-    except FileNotFoundError:
-        there = None
-    if there is None or (there.st_dev, there.st_ino) != (opened.st_dev, opened.st_ino):
-        raise LeaseLost(
-            f"the ledger {ledger_file} was removed or replaced while memoryd held it",
-            remedy="put it back, or start memoryd again: it begins a new one",
-        )
 
 
 async def _open_clients(

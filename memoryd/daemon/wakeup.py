@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from memoryd.clock import Clock
@@ -28,6 +29,26 @@ class Wakeup:
         was_set = self._event.is_set()
         self._event.clear()
         return was_set
+
+
+@dataclass(slots=True)
+class Wakeups:
+    """Who can be asked to look again."""
+
+    scan: Wakeup = field(default_factory=Wakeup)
+    consolidate: Wakeup = field(default_factory=Wakeup)
+    maintain: Wakeup = field(default_factory=Wakeup)
+    extract: list[Wakeup] = field(default_factory=list)
+
+    def all(self) -> None:
+        """Ask everybody."""
+        for wakeup in (self.scan, self.consolidate, self.maintain, *self.extract):
+            wakeup.set()
+
+    def work(self) -> None:
+        """Ask whoever runs jobs."""
+        for wakeup in (self.consolidate, *self.extract):
+            wakeup.set()
 
 
 async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:

@@ -42,6 +42,11 @@ async def rescan(context: Context) -> int:
     return rows
 
 
+async def distrust(context: Context) -> None:
+    """Forget which rules the stored rows went through, while somebody still writes some by older ones."""
+    await context.ledger.write(meta.put, RULES_KEY, "")
+
+
 async def _clean_all(context: Context, texts: Texts) -> int:
     changed, after = 0, 0
     while True:

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from memoryd.ledger import proposals
-from tests.daemon.test_supervisor import a_daemon
 from tests.pipeline.test_consolidate import FIRST, memory, remember
 from tests.support.clock import FakeClock
+from tests.support.daemon import a_daemon
 
 
 async def test_a_daemon_undoes_and_reviews_on_request(tmp_path: Path, clock: FakeClock) -> None:

@@ -1,141 +1,32 @@
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memoryd.clock import SystemClock
-from memoryd.daemon import control_socket
-from memoryd.daemon.supervisor import DISK_PAUSE_SECONDS, DRAIN_SECONDS, WATCHDOG_SECONDS, Supervisor
+from memoryd.daemon.crew import DISK_PAUSE_SECONDS, DRAIN_SECONDS, WATCHDOG_SECONDS
 from memoryd.daemon.ticker import JUMP_SECONDS
 from memoryd.errors import AuthRefused, DiskFull, GitError, LeaseLost, LedgerCorrupt, StorageError
 from memoryd.ledger import jobs, outputs, publications
-from memoryd.ledger.overview import JobRow
 from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
-from memoryd.llm.question import Answer, Question
-from memoryd.pipeline.context import Agent, Client, Context
+from memoryd.pipeline.context import Agent, Context
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.items import SessionFile
 from tests.ledger.factories import an_output, recorded_every_day
 from tests.support.clock import FakeClock
+from tests.support.daemon import PATIENCE_SECONDS, THREAD, Hanging, a_daemon
 from tests.support.house import Answering, a_house, settings_in
 from tests.support.in_process_model import good_model
-from tests.support.log_lines import LogLines
 from tests.support.sessions import a_rollout
-
-THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
-PATIENCE_SECONDS = 30
 
 
 @pytest.fixture
 def clock() -> FakeClock:
     """A clock that begins now: the ticks are those of the real scheduler, which makes up for every second since."""
     return FakeClock(start=SystemClock().now())
-
-
-@dataclass
-class Daemon:
-    """A supervisor that runs in this process."""
-
-    context: Context
-    supervisor: Supervisor
-    task: asyncio.Task[None]
-    log: LogLines
-    clock: FakeClock
-
-    async def logged(self, event: str, count: int = 1, **fields: object) -> list[dict[str, Any]]:
-        """Wait until so many events with these fields were logged."""
-
-        def found() -> list[dict[str, Any]]:
-            return [line for line in self.log.events(event) if fields.items() <= line.items()]
-
-        await self.until(lambda: len(found()) >= count)
-        return found()
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while not holds():
-                    await asyncio.sleep(0.01)
-        except TimeoutError:
-            raise AssertionError(self.log.text) from None
-
-    async def ask(self, **request: object) -> tuple[dict[str, object], list[dict[str, object]]]:
-        steps: list[dict[str, object]] = []
-        return await control_socket.ask(self.context.home.socket, request, steps.append), steps
-
-    async def job(self, kind: JobKind = JobKind.STAGE1, key: str = THREAD) -> JobRow:
-        detail = await self.context.ledger.read(jobs.show, kind, key)
-        assert detail is not None
-        return detail.job
-
-    async def pass_time(self, seconds: float) -> None:
-        """Let time pass once whoever has just said that it waits has begun to."""
-        for _ in range(10):
-            await asyncio.sleep(0)
-        await self.clock.advance(seconds)
-
-    async def logged_in_time(self, event: str) -> None:
-        """Wait for an event while time goes on, whenever a pause began; it stands still for whoever holds a job."""
-
-        async def pass_on() -> None:
-            while not self.log.events(event):
-                if not self.context.held:
-                    await self.clock.advance(1)
-                await asyncio.sleep(0.01)
-
-        try:
-            await asyncio.wait_for(pass_on(), PATIENCE_SECONDS)
-        except TimeoutError:
-            raise AssertionError(self.log.text) from None
-
-    async def stop(self) -> None:
-        self.supervisor.stop()
-        self.supervisor.stop()
-        await self.task
-
-
-@asynccontextmanager
-async def a_daemon(
-    folder: Path,
-    clock: FakeClock,
-    client: Client | None = None,
-    *,
-    change: Callable[[Context], Context] = lambda context: context,
-    notify: str | None = None,
-    **settings: object,
-) -> AsyncIterator[Daemon]:
-    log = LogLines()
-    changes: dict[str, object] = {"limits__backfill": "recent", "discover__scan_interval": "1s"}
-    given = settings_in(folder, **(changes | settings))
-    async with a_house(given, clock, client=client) as opened:
-        context = change(opened)
-        supervisor = Supervisor(context, notify_address=notify)
-        daemon = Daemon(context, supervisor, asyncio.create_task(supervisor.run()), log, clock)
-        try:
-            await daemon.logged("daemon.started")
-            yield daemon
-        finally:
-            if not daemon.task.done():
-                daemon.task.cancel()
-            await asyncio.gather(daemon.task, return_exceptions=True)
-
-
-class Hanging:
-    """A model that answers only when it is told to."""
-
-    def __init__(self) -> None:
-        self.asked = asyncio.Event()
-        self.may_answer = asyncio.Event()
-
-    async def ask(self, question: Question, purpose: object) -> Answer:
-        self.asked.set()
-        await self.may_answer.wait()
-        return good_model(question)
 
 
 async def test_a_daemon_finds_extracts_consolidates_and_stops(tmp_path: Path, clock: FakeClock) -> None:
@@ -278,7 +169,7 @@ async def test_a_full_disk_pauses_the_workers_and_nothing_is_spent_meanwhile(tmp
         await daemon.logged("storage.paused", retry_in=DISK_PAUSE_SECONDS)
         await daemon.logged("scan.completed", 2)
         tries = filled[0].tries
-        assert await daemon.ask(do="health") == ({"paused": "no room", "since": clock.now()}, [])
+        assert await daemon.ask(do="health") == ({"paused": "no room", "since": clock.now(), "troubles": []}, [])
         await daemon.pass_time(DISK_PAUSE_SECONDS / 2)
         await daemon.logged("scan.completed", 3)
         assert 1 <= filled[0].tries == tries <= 2

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,7 +68,7 @@ async def test_a_result_outlasts_a_lock_that_another_program_holds(tmp_path: Pat
 
         client = Answering(answer)  # type: ignore[arg-type]  # gives what good_model gives
         context = with_client(opened, client)
-        supervisor = Supervisor(context)
+        supervisor = Supervisor(lambda: nullcontext(context))
         running = asyncio.create_task(supervisor.run())
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not held:

@@ -2,19 +2,26 @@
 
 import argparse
 import asyncio
+import os
 import signal
-from contextlib import suppress
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 from memoryd import config, logs
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.console import start_logging
 from memoryd.daemon import house, lock
-from memoryd.daemon.house import DAEMON, open_house
+from memoryd.daemon.crew import DISK_PAUSE_SECONDS
+from memoryd.daemon.ground import Ground, open_ground
+from memoryd.daemon.house import DAEMON, furnish
 from memoryd.daemon.notify import notify
-from memoryd.daemon.supervisor import DISK_PAUSE_SECONDS, Supervisor
+from memoryd.daemon.supervisor import Supervisor
 from memoryd.daemon.wakeup import within
 from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt
+from memoryd.pipeline.context import Context
 from memoryd.workspace.layout import Home
 
 log = logs.get()
@@ -32,23 +39,44 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; exit 0."""
-    overrides = {
-        key: value for key, value in {"log.level": args.log_level, "log.format": args.log_format}.items() if value
-    }
-    settings = config.load(args.home, environ=config.environ(), overrides=overrides)
-    house.check_settings(settings, config.environ())
-    start_logging(settings)
-    return asyncio.run(_run(settings))
+    return asyncio.run(_run(_Configuration(args)))
 
 
-async def _run(settings: Settings) -> int:
-    clock, environ = SystemClock(), config.environ()
+class _Configuration:
+    """The settings of a daemon: read at its start and at each reload, kept as they were when they are wrong."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        flags = {"log.level": args.log_level, "log.format": args.log_format}
+        self._overrides = {key: value for key, value in flags.items() if value}
+        self._home = args.home
+        self._is_read = True
+        self.settings = self._read()
+        start_logging(self.settings)
+
+    @asynccontextmanager
+    async def furnish(self, ground: Ground) -> AsyncIterator[Context]:
+        """Open what the settings ask for; they are read anew unless they have just been. Raises ConfigError."""
+        settings = self.settings if self._is_read else self._read()
+        async with furnish(ground, settings) as context:
+            self.settings, self._is_read = settings, False
+            start_logging(settings)
+            yield context
+
+    def _read(self) -> Settings:
+        environ = config.environ()
+        settings = config.load(self._home, environ=environ, overrides=self._overrides)
+        house.check_settings(settings, environ)
+        return settings
+
+
+async def _run(configuration: _Configuration) -> int:
+    clock, environ, home = SystemClock(), config.environ(), configuration.settings.home
     address = config.notify_socket(environ)
-    stop, replaced = _Stop(), 0
-    while not stop.asked.is_set():
+    signals, replaced = _Signals(), 0
+    while not signals.stop.is_set():
         try:
-            async with open_house(settings, clock=clock, environ=environ, role=DAEMON) as context:
-                await stop.when_asked(Supervisor(context, notify_address=address))
+            async with open_ground(home, clock=clock, environ=environ, role=DAEMON) as ground:
+                await signals.watch(Supervisor(partial(configuration.furnish, ground), notify_address=address))
                 return 0
         except LedgerCorrupt:
             replaced += 1
@@ -58,9 +86,9 @@ async def _run(settings: Settings) -> int:
             log.warning("storage.paused", service="start", error=str(error), retry_in=DISK_PAUSE_SECONDS)
             notify(address, "READY=1", "STATUS=waiting for room on the disk")
             with suppress(TimeoutError):
-                await within(clock, DISK_PAUSE_SECONDS, stop.asked.wait())
+                await within(clock, DISK_PAUSE_SECONDS, signals.stop.wait())
         except LedgerBusy:
-            who = lock.holder(Home(settings.home).lock_file)
+            who = lock.holder(Home(home).lock_file)
             if who is None:
                 continue
             if address is None and who.role == DAEMON:
@@ -68,24 +96,27 @@ async def _run(settings: Settings) -> int:
                 return 0
             notify(address, "READY=1", f"STATUS=waiting for pid {who.pid}")
             with suppress(TimeoutError):
-                await within(clock, WAIT_SECONDS, stop.asked.wait())
+                await within(clock, WAIT_SECONDS, signals.stop.wait())
     return 0
 
 
-class _Stop:
-    """SIGTERM, SIGINT or SIGHUP as a wish to stop: the first one drains, a second one ends at once."""
+class _Signals:
+    """SIGTERM and SIGINT as a wish to stop: the first one drains, a second one ends at once. SIGHUP reloads."""
 
     def __init__(self) -> None:
-        self.asked = asyncio.Event()
+        self.stop = asyncio.Event()
         self._at_once = asyncio.Event()
+        self._reload: Callable[[], None] | None = None
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ask)
+        loop.add_signal_handler(signal.SIGHUP, self._hang_up, sys.stderr.isatty())
 
-    async def when_asked(self, supervisor: Supervisor) -> None:
+    async def watch(self, supervisor: Supervisor) -> None:
         """Run the supervisor until it is asked to stop, and then until it has."""
+        self._reload = supervisor.reload
         running = asyncio.create_task(supervisor.run(), name="supervisor")
-        drain = asyncio.create_task(self.asked.wait(), name="drain")
+        drain = asyncio.create_task(self.stop.wait(), name="drain")
         hurry = asyncio.create_task(self._at_once.wait(), name="hurry")
         try:
             await asyncio.wait({running, drain}, return_when=asyncio.FIRST_COMPLETED)
@@ -95,8 +126,17 @@ class _Stop:
             for task in (drain, hurry, running):
                 task.cancel()
             await asyncio.wait({running})
+            self._reload = None
         if not running.cancelled():
             running.result()
 
     def _ask(self) -> None:
-        (self._at_once if self.asked.is_set() else self.asked).set()
+        (self._at_once if self.stop.is_set() else self.stop).set()
+
+    def _hang_up(self, began_on_terminal: bool) -> None:
+        """Reload; but where the terminal is gone on which this began, its person is gone as well."""
+        if began_on_terminal and not sys.stderr.isatty():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # nothing more can be said
+            self._ask()
+        elif self._reload is not None:
+            self._reload()

@@ -6,15 +6,20 @@ import math
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from memoryd import config
 from memoryd.clock import Clock, SystemClock
+from memoryd.config import Settings
 from memoryd.control.console import moment, print_json
 from memoryd.control.exposition import exposition
 from memoryd.control.overview import Picture, look
 from memoryd.control.status_told import lines, screen
-from memoryd.errors import UsageError
+from memoryd.daemon import lock
+from memoryd.daemon.house import DAEMON
+from memoryd.errors import ConfigError, UsageError
+from memoryd.workspace.layout import Home
 
 Show = Callable[[Picture], None]
 SHORTEST_SECONDS: Final = 0.1
@@ -36,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     if not (math.isfinite(args.every) and args.every >= SHORTEST_SECONDS):
         raise UsageError(f"--every {args.every:g} is no interval", remedy=f"give at least {SHORTEST_SECONDS:g} seconds")
     environ, clock = config.environ(), SystemClock()
-    settings = config.load(args.home, environ=environ)
+    settings = _settings(args.home, environ)
 
     async def looked() -> Picture:
         return await look(settings, environ, clock)
@@ -51,6 +56,18 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return 0
     return 0
+
+
+def _settings(home: Path | None, environ: Mapping[str, str]) -> Settings:
+    """Read the settings. Where they are wrong, say also what a daemon does that read them when they were right."""
+    try:
+        return config.load(home, environ=environ)
+    except ConfigError as error:
+        who = lock.holder(Home((home or config.default_home(environ)).absolute()).lock_file)
+        if who is None or who.role != DAEMON:
+            raise
+        runs_on = f"; memoryd (pid {who.pid}) goes on with its old settings meanwhile"
+        raise ConfigError(error.message, remedy=f"{error.remedy}{runs_on}") from error
 
 
 def is_degraded(report: Mapping[str, Any]) -> bool:

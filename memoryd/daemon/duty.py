@@ -1,0 +1,56 @@
+"""What all crews of one daemon share: the wish to stop, who makes a pass, who is still at work, what is wrong."""
+
+import asyncio
+from dataclasses import asdict, dataclass, field
+
+from memoryd.daemon.notify import notify
+from memoryd.daemon.wakeup import Wakeup
+from memoryd.errors import LeaseLost, LedgerCorrupt
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that degrades a running daemon; what `status` says of it. `severity` is "warning" or "error"."""
+
+    id: str
+    severity: str
+    message: str
+    remedy: str
+
+    def as_json(self) -> dict[str, str]:
+        """Render it for the socket."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Duty:
+    """One for the life of a daemon. `address` is the service manager's socket; None: nobody listens."""
+
+    address: str | None = None
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    passing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a pass is made that somebody asked for."""
+    settled: Wakeup = field(default_factory=Wakeup)
+    """Set whenever a job has ended."""
+    leaving: set[object] = field(default_factory=set)
+    """The crews that end their jobs under settings that are no longer those of the daemon."""
+    lost: LeaseLost | LedgerCorrupt | None = None
+    """Why the daemon must not go on."""
+    troubles: dict[str, Trouble] = field(default_factory=dict)
+    """By id: what is wrong now."""
+    _said: str = ""
+
+    def give_up(self, error: LeaseLost | LedgerCorrupt) -> None:
+        """Stop for good: the ledger is somebody else's, or damaged."""
+        self.lost = error
+        self.stopping.set()
+
+    def tell(self, *lines: str) -> None:
+        """Tell the service manager something at once."""
+        notify(self.address, *lines)
+
+    def say(self, status: str) -> None:
+        """Tell the service manager what is going on, if that is news."""
+        if status != self._said:
+            self._said = status
+            self.tell(f"STATUS={status}")
