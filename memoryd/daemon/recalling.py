@@ -18,6 +18,7 @@ from memoryd.recall.entries import MADE_AS
 from memoryd.recall.ready import Circumstances, refresh
 from memoryd.recall.runner import install_runner
 from memoryd.recall.search_refresh import make_change, outdated, states_of
+from memoryd.redact import Redactor
 from memoryd.workspace.layout import Home
 
 log = logs.get()
@@ -37,6 +38,7 @@ class RecallRefresher:
     home: Home
     ledger: Ledger
     loop: asyncio.AbstractEventLoop
+    redactor: Redactor
     turn: threading.Lock = field(default_factory=threading.Lock)
     """Two refreshes at once could leave what the earlier one saw."""
 
@@ -54,12 +56,14 @@ class RecallRefresher:
 
     def _refresh_index(self) -> None:
         states = states_of(self.home)
-        known, indexed = self._asked(self.ledger.read(_index_made_of), READ_SECONDS)
+        made_as = f"{MADE_AS}/{self.redactor.fingerprint}"
+        known, indexed = self._asked(self.ledger.read(_index_made_of, made_as), READ_SECONDS)
         wanted = outdated(states, known, indexed)
         if not wanted.paths:
             return
         valid_from = self._asked(self.ledger.read(search.valid_from), READ_SECONDS)
-        writing = self.ledger.write(search.replace_entries, make_change(self.home, wanted, valid_from), made_as=MADE_AS)
+        change = make_change(self.home, wanted, valid_from, self.redactor.clean)
+        writing = self.ledger.write(search.replace_entries, change, made_as=made_as)
         changed = self._asked(writing, WRITE_SECONDS)
         log.debug("search.refreshed", files=len(wanted.paths), count=changed)
 
@@ -69,7 +73,8 @@ class RecallRefresher:
 
 def refresher(settings: Settings, home: Home, ledger: Ledger) -> Callable[[str], object]:
     """Return what a Context takes as `refresh_recall`."""
-    return RecallRefresher(settings, home, ledger, asyncio.get_running_loop())
+    redactor = Redactor(settings.privacy.patterns)
+    return RecallRefresher(settings, home, ledger, asyncio.get_running_loop(), redactor)
 
 
 def circumstances(conn: Connection, *, settings: Settings) -> Circumstances:
@@ -82,8 +87,8 @@ def circumstances(conn: Connection, *, settings: Settings) -> Circumstances:
     )
 
 
-def _index_made_of(conn: Connection) -> tuple[dict[str, search.State], frozenset[str]]:
-    return search.known_files(conn, made_as=MADE_AS), search.indexed_paths(conn)
+def _index_made_of(conn: Connection, made_as: str) -> tuple[dict[str, search.State], frozenset[str]]:
+    return search.known_files(conn, made_as=made_as), search.indexed_paths(conn)
 
 
 async def keep_recall_ready(context: Context) -> None:

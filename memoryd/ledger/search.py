@@ -15,6 +15,7 @@ from memoryd.ledger import meta, queries
 from memoryd.ledger.rows import change, fetch_all
 
 _SQL = queries.load("search")
+_CONNECTION = queries.load("connection")
 
 FORMAT_KEY: Final = "search_format"
 """Which way of making entries the index was made in."""
@@ -102,15 +103,21 @@ def state_of(conn: sqlite3.Connection, path: str) -> State | None:
 def replace_entries(conn: sqlite3.Connection, wanted: Change, *, made_as: str) -> int:
     """Make the entries of these files exactly these; what is there already is not written. Return how many changed.
 
-    With a file go its entries, whoever made the index: what is not among `wanted.states` is left alone.
+    What is not among `wanted.states` is left alone. Where another way of making them was left, such as other rules of
+    what is a secret, no trace of the old words is left in the file; the log beside it holds them until it is cut.
     """
     changed = 0
+    is_made_anew = meta.get(conn, FORMAT_KEY) not in {None, made_as}
+    if is_made_anew:
+        conn.execute(_CONNECTION["secure_delete"])
     for path, state in wanted.states.items():
         changed += _replace(conn, path, wanted.entries.get(path, ()))
         if state is None:
             change(conn, _SQL["delete_file"], {"path": path})
         else:
             change(conn, _SQL["put_file"], {"path": path, "size": state[0], "mtime_ns": state[1]})
+    if is_made_anew:
+        rebuild(conn)
     meta.put(conn, FORMAT_KEY, made_as)
     return changed
 

@@ -31,9 +31,13 @@ ValidFrom: TypeAlias = Mapping[tuple[str, str], Sequence[tuple[str, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What entries are made from: files by their paths; `touched_at` is when each was written last, epoch seconds."""
+    """What entries are made from: files by their paths, without secrets; `touched_at`: when each was written last.
+
+    `rows` are the lines as they stand in the files, by which they are found there again; times are epoch seconds.
+    """
 
     folder: Folder
+    rows: Mapping[str, Sequence[str]]
     touched_at: Mapping[str, int]
     valid_from: ValidFrom
 
@@ -55,9 +59,9 @@ def entries_of(source: Source, paths: Collection[str]) -> dict[str, list[NewEntr
         if path == MEMORY_FILE:
             made[path] = list(_handbook(source, headers))
         elif path in headers:
-            made[path] = list(_summary(text, headers[path]))
+            made[path] = list(_summary(text, source.rows[path], headers[path]))
         else:
-            made[path] = list(_skill(path, text, source.touched_at.get(path)))
+            made[path] = list(_skill(path, text, source.rows[path], source.touched_at.get(path)))
     return made
 
 
@@ -74,7 +78,7 @@ def rows_digest_of(rows: Sequence[str]) -> str:
 
 def _handbook(source: Source, headers: Mapping[str, Header]) -> Iterator[NewEntry]:
     text = source.folder.text(MEMORY_FILE)
-    rows = text.split("\n")
+    rows = source.rows[MEMORY_FILE]
     handbook = parse_handbook(text)
     times = {path: _instant(header) for path, header in headers.items()}
     for group in handbook.groups:
@@ -124,19 +128,17 @@ def _project_words(cwd: str | None) -> str:
     return PurePosixPath(cwd).name if cwd else ""
 
 
-def _summary(text: str, header: Header) -> Iterator[NewEntry]:
-    rows = text.split("\n")
+def _summary(text: str, rows: Sequence[str], header: Header) -> Iterator[NewEntry]:
     scope = header.cwd if header.cwd not in {"", UNKNOWN} else UNKNOWN_SCOPE
     threads = (header.thread_id,) if header.thread_id else ()
     about = _About("summary", scope, None, threads, _instant(header))
-    for passage in passages_of(rows, after_header=True):
+    for passage in passages_of(text.split("\n"), after_header=True):
         yield _passage(rows, passage, about, _project_words(header.cwd))
 
 
-def _skill(path: str, text: str, touched_at: int | None) -> Iterator[NewEntry]:
-    rows = text.split("\n")
+def _skill(path: str, text: str, rows: Sequence[str], touched_at: int | None) -> Iterator[NewEntry]:
     about = _About("skill", GLOBAL_SCOPE, None, (), touched_at)
-    for passage in passages_of(rows):
+    for passage in passages_of(text.split("\n")):
         yield _passage(rows, passage, about, path.split("/")[1])
 
 

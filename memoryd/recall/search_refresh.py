@@ -9,6 +9,7 @@ from pathlib import Path
 from memoryd.ledger.search import Change, State
 from memoryd.recall.entries import Source, ValidFrom, entries_of, is_indexed
 from memoryd.recall.places_now import read_text
+from memoryd.recall.reading import Clean, cleaned_lines
 from memoryd.workspace.files import translated
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.layout import MEMORY_FILE, ROLLOUT_SUMMARIES, SKILLS, Home
@@ -38,17 +39,20 @@ def outdated(states: Mapping[str, State], known: Mapping[str, State], indexed: f
     return Outdated(states, tuple(sorted(paths)))
 
 
-def make_change(home: Home, wanted: Outdated, valid_from: ValidFrom) -> Change:
-    """Read what is needed, and make the entries (blocking).
+def make_change(home: Home, wanted: Outdated, valid_from: ValidFrom, clean: Clean) -> Change:
+    """Read what is needed, and make the entries (blocking). A secret that a person wrote into a file is in none.
 
     A file that is written meanwhile has another time than the one that is kept: the next refresh makes it anew.
     """
     needed = {path for path in wanted.paths if path in wanted.states}
     if MEMORY_FILE in needed:
         needed.update(path for path in wanted.states if path.startswith(f"{ROLLOUT_SUMMARIES}/"))
-    folder = Folder({path: read_text(home.memories / path, path) for path in sorted(needed)})
+    rows = {path: read_text(home.memories / path, path).split("\n") for path in sorted(needed)}
+    folder = Folder({path: "\n".join(cleaned_lines(lines, clean)) for path, lines in rows.items()})
     touched_at = {path: mtime_ns // SECOND_NS for path, (_, mtime_ns) in wanted.states.items()}
-    entries = entries_of(Source(folder, touched_at, valid_from), [path for path in wanted.paths if path in needed])
+    entries = entries_of(
+        Source(folder, rows, touched_at, valid_from), [path for path in wanted.paths if path in needed]
+    )
     return Change({path: wanted.states.get(path) for path in wanted.paths}, entries)
 
 
