@@ -1,29 +1,30 @@
 """The checks of `doctor`: a table of small functions, each of which looks at one thing and returns what it found.
 
 A check never repairs and never shows a key. What `status` knows of the ground (ledger, disk, clock, git, folders) is
-taken from there; what is here is asked for only when a person wants to know.
+taken from there; what is here is asked for only when a person wants to know. What needs no provider is looked at first.
 """
 
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final, Literal
 
-from memoryd.clock import Clock
 from memoryd.config import NamedProvider, ProviderKind, Settings
 from memoryd.control import overview
-from memoryd.control.connecting.selftest import Given, try_agents
+from memoryd.control.checks_home import check_folders, check_locks, check_modes, check_read_path
+from memoryd.control.checks_machine import check_clock, check_disk, check_git, check_watcher
+from memoryd.control.checks_memory import check_memory
+from memoryd.control.connecting.selftest import try_agents
+from memoryd.control.patient import Check, Checked, Patient, Repair
 from memoryd.credentials import resolve_api_key
-from memoryd.daemon.probing import Probe
-from memoryd.errors import ConfigError
+from memoryd.errors import ConfigError, MemorydError
 from memoryd.llm.question import Usage
 from memoryd.llm.spend import cost_of
-from memoryd.workspace.layout import Home
 
 SAFE_SQLITE: Final = (3, 51, 3)
 """Earlier ones may damage a WAL when two connections checkpoint; memoryd writes through one, so it is only named."""
 STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
+REPAIRED: Final = {"folder_missing": Repair.REOPEN, "publication_pending": Repair.REOPEN}
+"""Findings of `status` that opening the house puts right."""
 LADDER: Final = {
     "json_schema": "enforces a JSON schema",
     "json_object_schema": "enforces JSON, and is told the schema in words",
@@ -32,45 +33,36 @@ LADDER: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a check found: `severity` is ok, warning or error; `evidence` what was seen; `remedy` what to do."""
-
-    id: str
-    severity: str
-    evidence: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Patient:
-    """What checks look at. `ask` sends the smallest real request of a stage; None: nothing may be sent.
-
-    `given` says what an agent's session that starts in `cwd` should be given.
-    """
-
-    settings: Settings
-    environ: Mapping[str, str]
-    clock: Clock
-    ask: Callable[[Literal["extract", "consolidate"]], Awaitable[Probe]] | None
-    cwd: Path
-    given: Given
-
-
-Check = Callable[[Patient], Awaitable[list[Checked]]]
-
-
 async def examine(patient: Patient) -> list[Checked]:
     """Make every check, in the order of the table."""
-    return [found for check in CHECKS for found in await check(patient)]
+    return [found for check in (*GROUND, *ASKING) for found in await check(patient)]
+
+
+async def look_again(patient: Patient, before: Sequence[Checked]) -> list[Checked]:
+    """Make the checks of the ground once more after a repair, and keep what those that ask somebody found `before`."""
+    ground = [found for check in GROUND for found in await check(patient)]
+    known = {each.id for each in ground}
+    return [*ground, *(each for each in before if each.id not in known and each.repair is None and _was_asked(each))]
+
+
+def _was_asked(found: Checked) -> bool:
+    return found.id.startswith(("provider_", "agent"))
 
 
 async def check_ground(patient: Patient) -> list[Checked]:
     """Take over what `status` finds wrong: configuration, folders, git, ledger, disk, clock, jobs."""
-    report = await overview.status(patient.settings, patient.environ, patient.clock)
+    try:
+        report = await overview.status(patient.settings, patient.environ, patient.clock)
+    except MemorydError as error:
+        return [Checked("ledger", "error", error.message, error.remedy)]
     health = report["health"]
     assert isinstance(health, list)
-    found = [Checked(item["id"], item["severity"], item["message"], item["remedy"]) for item in health]
+    # keys, programs and git have checks of their own here, which say more
+    found = [
+        Checked(item["id"], item["severity"], item["message"], item["remedy"], REPAIRED.get(item["id"]))
+        for item in health
+        if not item["id"].startswith(("key_", "provider_extract", "provider_consolidate", "git_missing"))
+    ]
     return found or [
         Checked("ground", "ok", "configuration, folders, git, ledger, disk and clock are as they should be")
     ]
@@ -151,11 +143,27 @@ async def check_providers(patient: Patient) -> list[Checked]:
 
 async def check_agents(patient: Patient) -> list[Checked]:
     """Start each connected agent's hook as the agent would, in this folder: what comes, why, and how fast."""
-    tried = await try_agents(Home(patient.settings.home), patient.clock, patient.cwd, patient.given)
+    tried = await try_agents(patient.home, patient.clock, patient.cwd, patient.given)
     return [Checked(each.id, each.severity, each.evidence, each.remedy) for each in tried]
 
 
-CHECKS: Final[Sequence[Check]] = (check_ground, check_sqlite, check_caps, check_keys, check_agents, check_providers)
+GROUND: Final[Sequence[Check]] = (
+    check_ground,
+    check_modes,
+    check_folders,
+    check_locks,
+    check_git,
+    check_sqlite,
+    check_disk,
+    check_clock,
+    check_watcher,
+    check_memory,
+    check_read_path,
+    check_caps,
+    check_keys,
+)
+ASKING: Final[Sequence[Check]] = (check_agents, check_providers)
+"""What starts agents' hooks and asks providers."""
 
 
 async def _check_provider(patient: Patient, stage: Literal["extract", "consolidate"], named: NamedProvider) -> Checked:

@@ -58,15 +58,21 @@ def refresh(home: Home, commit: str, circumstances: Circumstances) -> bool:
 
     New texts come first and the index after them; what it names no more goes last. Each file is whole at any time.
     """
-    before = read_index(home)
-    if before.get("stamp") == circumstances.stamp(commit) and _is_complete(home, before):
+    if is_current(home, commit, circumstances):
         return False
+    before = read_index(home)
     ready = make_ready(home, commit, circumstances, before)
     for name, text in ready.texts.items():
         _replace(home.recall / name, text)
     _replace(home.recall / INDEX, json.dumps(ready.index, ensure_ascii=False) + "\n")
     _remove_others(home, {*ready.texts, INDEX})
     return True
+
+
+def is_current(home: Home, commit: str, circumstances: Circumstances) -> bool:
+    """Tell whether recall/ was made from this, and all of it is there."""
+    index = read_index(home)
+    return index.get("stamp") == circumstances.stamp(commit) and _is_complete(home, index)
 
 
 def make_ready(home: Home, commit: str, circumstances: Circumstances, before: Mapping[str, Any]) -> Ready:
@@ -89,6 +95,11 @@ def make_ready(home: Home, commit: str, circumstances: Circumstances, before: Ma
         selection = Selection(own=scopes, general=general)
         texts[file] = injected(text, home.memories, max_tokens=recall.max_tokens, selection=selection, usage=usage)
     return Ready(index, texts)
+
+
+def excluded_patterns(recall: Recall) -> list[str]:
+    """Return what matches the folders in which agents are given nothing, as regular expressions."""
+    return [fnmatch.translate(glob.rstrip("/") or "/") for glob in recall.exclude_cwd]
 
 
 def read_index(home: Home) -> dict[str, Any]:
@@ -134,7 +145,7 @@ def _bare_index(commit: str, circumstances: Circumstances) -> dict[str, Any]:
         "commit": commit,
         "stamp": circumstances.stamp(commit),
         "scope": circumstances.recall.scope,
-        "excluded": [fnmatch.translate(glob.rstrip("/") or "/") for glob in circumstances.recall.exclude_cwd],
+        "excluded": excluded_patterns(circumstances.recall),
         "without_recall": sorted(thread.lower() for thread in circumstances.without_recall),
         "homes": sorted({"/", *map(normal, circumstances.homes)}),
         "alone": {},

@@ -44,6 +44,16 @@ def install_runner(home: Home, interpreters: Sequence[str] = ()) -> Path:
     return home.bin / RUNNER
 
 
+def is_current(home: Home) -> bool:
+    """Tell whether the runner is there, may be run, and starts this version's program."""
+    program = files("memoryd.recall").joinpath(PROGRAM).read_bytes()
+    try:
+        script, found = home.bin / RUNNER, (home.bin / PROGRAM).read_bytes()
+        return found == program and bool(script.stat().st_mode & 0o100) and script.read_bytes().startswith(b"#!/bin/sh")
+    except OSError:
+        return False
+
+
 def _write(path: Path, data: bytes, mode: int) -> None:
     with translated("write", path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

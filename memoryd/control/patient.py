@@ -1,0 +1,62 @@
+"""What the checks of `doctor` look at, and what they return."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from memoryd.clock import Clock
+from memoryd.config import Settings
+from memoryd.control.connecting.selftest import Given
+from memoryd.daemon.probing import Probe
+from memoryd.workspace.layout import Home
+
+
+class Repair(StrEnum):
+    """What `doctor --fix` can do about a finding."""
+
+    MODES = "modes"
+    LOCKS = "locks"
+    RUNNER = "runner"
+    REOPEN = "reopen"
+    """Opening the house once puts right what every start puts right: folders, recall/, what a crash left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found: `severity` is ok, info, warning or error; `evidence` what was seen; `remedy` what to do.
+
+    `repair`: `doctor --fix` does something about it.
+    """
+
+    id: str
+    severity: str
+    evidence: str
+    remedy: str = ""
+    repair: Repair | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """What checks look at. `ask` sends the smallest real request of a stage; None: nothing may be sent.
+
+    `given` says what an agent's session that starts in `cwd` should be given. `proc` is where the system tells its
+    limits.
+    """
+
+    settings: Settings
+    environ: Mapping[str, str]
+    clock: Clock
+    ask: Callable[[Literal["extract", "consolidate"]], Awaitable[Probe]] | None
+    cwd: Path
+    given: Given
+    proc: Path = Path("/proc")
+
+    @property
+    def home(self) -> Home:
+        """Where everything lies."""
+        return Home(self.settings.home)
+
+
+Check = Callable[[Patient], Awaitable[list[Checked]]]
