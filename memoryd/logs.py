@@ -164,6 +164,7 @@ EVENTS: dict[str, Event] = {
     ),
     "storage.resumed": Event("info", "There is room again: work goes on.", ("since",)),
     "tool.failed": Event("error", "A fault of ours in a tool that an agent called.", ("tool", "detail")),
+    "tool.failed": Event("error", "A fault of ours in a tool that an agent called.", ("tool", "detail")),
     "undo.completed": Event("info", "Changes of the memory were taken back.", ("commit", "count", "held")),
     "usage.credited": Event("info", "Citations were counted.", ("count",)),
     "watcher.failed": Event("warning", "The watcher failed; scans go on.", ("error", "retry_in", "roots")),

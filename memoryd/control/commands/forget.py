@@ -6,8 +6,8 @@ import asyncio
 from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
-from memoryd.control.commands.note import leave_note
 from memoryd.control.console import plural, print_json, start_logging
+from memoryd.control.noting import leave_note
 from memoryd.daemon import control_socket
 from memoryd.daemon.house import daemon_holds, open_house
 from memoryd.errors import LedgerBusy, UsageError

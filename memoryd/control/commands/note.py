@@ -1,21 +1,12 @@
 """`memoryd note`: a statement of the person's, which the next consolidation takes in as authoritative."""
 
 import argparse
-import asyncio
 import sys
-from pathlib import Path
 
 from memoryd import config
-from memoryd.clock import SystemClock
-from memoryd.config import Settings
 from memoryd.control.console import print_json
-from memoryd.daemon import control_socket
-from memoryd.daemon.house import daemon_holds, open_house
-from memoryd.errors import LedgerBusy
-from memoryd.pipeline.edits import notice_edits
-from memoryd.redact import Redactor
-from memoryd.workspace.layout import Home, prepare
-from memoryd.workspace.notes import with_origin, write_note
+from memoryd.control.noting import leave_note
+from memoryd.workspace.notes import with_origin
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,23 +28,3 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(f"{path}\nthe next consolidation takes it in")
     return 0
-
-
-def leave_note(settings: Settings, text: str) -> Path:
-    """Write a note, without what is a secret in it, and let whoever holds the lock look at it."""
-    home = Home(settings.home)
-    prepare(home)
-    clock = SystemClock()
-    path = write_note(home, Redactor(settings.privacy.patterns).clean(text), now=clock.now())
-    asyncio.run(_let_know(settings, home))
-    return path
-
-
-async def _let_know(settings: Settings, home: Home) -> None:
-    """A command that holds the lock now need not be told: the next scan sees the note."""
-    try:
-        async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="note") as context:
-            await notice_edits(context)
-    except LedgerBusy:
-        if daemon_holds(home):
-            await control_socket.ask(home.socket, {"do": "note"}, lambda _step: None)

@@ -1,0 +1,43 @@
+"""How a note is left: written as a file of its own, and looked at by whoever holds the lock."""
+
+import asyncio
+from pathlib import Path
+
+from memoryd import config
+from memoryd.clock import SystemClock
+from memoryd.config import Settings
+from memoryd.daemon import control_socket
+from memoryd.daemon.house import daemon_holds, open_house
+from memoryd.errors import LedgerBusy
+from memoryd.pipeline.edits import notice_edits
+from memoryd.redact import Redactor
+from memoryd.workspace.layout import Home, prepare
+from memoryd.workspace.notes import write_note
+
+
+def leave_note(settings: Settings, text: str) -> Path:
+    """Write a note, without what is a secret in it, and let whoever holds the lock look at it."""
+    path = write(settings, text)
+    asyncio.run(let_know(settings))
+    return path
+
+
+def write(settings: Settings, text: str) -> Path:
+    """Write a note, without what is a secret in it. Raises UsageError for a blank one, StorageError."""
+    home = Home(settings.home)
+    prepare(home)
+    return write_note(home, Redactor(settings.privacy.patterns).clean(text), now=SystemClock().now())
+
+
+async def let_know(settings: Settings) -> None:
+    """Have the notes looked at: by the daemon, or here. Raises MemorydError.
+
+    A command that holds the lock now need not be told: the next scan sees the note.
+    """
+    home = Home(settings.home)
+    try:
+        async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="note") as context:
+            await notice_edits(context)
+    except LedgerBusy:
+        if daemon_holds(home):
+            await control_socket.ask(home.socket, {"do": "note"}, lambda _step: None)
