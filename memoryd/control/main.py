@@ -9,7 +9,8 @@ import importlib
 import importlib.metadata
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol, cast
 
@@ -18,6 +19,8 @@ from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
 EXIT_CONFIGURATION: Final = 78
 """EX_CONFIG of sysexits: `run` ends with it on wrong settings, and the service manager does not start it again."""
 EXIT_INTERRUPTED: Final = 130
+UNUSED: Final = ("rich", "click", "pygments")
+"""structlog and httpx load them where they find them, for what memoryd does not use: 6 MB of a daemon that idles."""
 HOOK: Final = "hook"
 """Whatever happens in it, it ends with 0: the agent's session goes on."""
 
@@ -114,13 +117,31 @@ def _dispatch(words: list[str]) -> int:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean `memoryd {near[0]}`?" if near else "`memoryd --help` lists the commands"
         raise UsageError(f"there is no command {name!r}", remedy=hint)
-    command = cast("Command", importlib.import_module(f"memoryd.control.commands.{name}"))
+    command = _load(name)
     parser = argparse.ArgumentParser(prog=f"memoryd {name}", description=f"{COMMANDS[name].capitalize()}.")
     parser.add_argument(
         "--home", metavar="DIR", type=Path, help="memoryd's folder (else MEMORYD_HOME, else ~/.memoryd)"
     )
     command.configure(parser)
     return command.run(parser.parse_args([*leading, *rest[1:]]))
+
+
+def _load(name: str) -> Command:
+    with _kept_out(*UNUSED):
+        return cast("Command", importlib.import_module(f"memoryd.control.commands.{name}"))
+
+
+@contextmanager
+def _kept_out(*packages: str) -> Iterator[None]:
+    """Let these packages look as if they were not installed while others are imported; later they can be had again."""
+    modules = cast("dict[str, object]", sys.modules)
+    out = [package for package in packages if package not in modules]
+    modules.update(dict.fromkeys(out))
+    try:
+        yield
+    finally:
+        for package in out:
+            modules.pop(package, None)
 
 
 def _split_leading(words: list[str]) -> tuple[list[str], list[str]]:
