@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from memoryd.control import wording
-from memoryd.control.console import moment, plural, span
-from memoryd.ledger.states import Outcome
+from memoryd.control.console import moment, plural, span, when
+from memoryd.control.job_told import OUTCOMES, STATES, told_of
+from memoryd.control.prospects import Prospect
+from memoryd.ledger.states import Outcome, Status
 from memoryd.sources.items import SessionKind
 
 Told = Mapping[str, Any]
@@ -16,21 +18,13 @@ DRIVERS: Final[Mapping[str, str]] = {
     SessionKind.SUBAGENT: "another agent (a sub-agent's session)",
     SessionKind.MEMORY_RUN: "the agent's own memory",
 }
-ENDS: Final[Mapping[str, str]] = {
-    Outcome.DONE: "done",
-    Outcome.NOTHING: "nothing to remember",
-    Outcome.DEFERRED: "put off",
-    Outcome.FAILED: "failed",
-    Outcome.RELEASED: "given back",
-    Outcome.CRASHED: "crashed",
-}
 COMPRESSED = ".zst"
 ARCHIVE = "/archived_sessions/"
 
 
 def lines(told: Told, *, now: float) -> list[str]:
     """Tell it, top to bottom: whose session it is, whether it is remembered, what is taken of it, what came of it."""
-    return [*_identity(told, now), *_verdict(told), *_evidence(told["evidence"]), *_outcome(told)]
+    return [*_identity(told, now), *_verdict(told, now), *_evidence(told["evidence"]), *_outcome(told, now)]
 
 
 def _row(name: str, text: str) -> str:
@@ -80,15 +74,16 @@ def _relative(relative: Told) -> str:
     return f"rows with {name}, which is older: they are taken from there"
 
 
-def _verdict(told: Told) -> Iterator[str]:
+def _verdict(told: Told, now: float) -> Iterator[str]:
     if told["eligible"]:
         yield _row("verdict", f"to be remembered: {told['rule']}")
     else:
         yield _row("verdict", f"not extracted ({told['reason']}): {told['rule']}")
     if told["problem"]:
         yield _row("problem", told["problem"])
-    if told["eligible_at"]:
-        yield _row("", f"from {moment(told['eligible_at'])} on, if nothing is added to it")
+    prospect = Prospect(**told["next"])
+    yield _row("next", told_of(prospect, now))
+    yield _row("to do", prospect.todo)
 
 
 def _evidence(evidence: Told | None) -> Iterator[str]:
@@ -115,36 +110,37 @@ def _evidence(evidence: Told | None) -> Iterator[str]:
             yield _row(f"{number:>6}", kind.replace("_", " "))
 
 
-def _outcome(told: Told) -> Iterator[str]:
+def _outcome(told: Told, now: float) -> Iterator[str]:
     yield "What came of it:"
     if job := told["job"]:
-        waits = f", waits until {moment(job['ready_at'])}" if job["wait_reason"] else ""
-        yield _row("job", f"{job['status']}{waits}" + (f": {job['last_error']}" if job["last_error"] else ""))
-        yield from (_row("attempt", _attempt(attempt)) for attempt in told["attempts"])
+        waits = f" until {when(job['ready_at'], now)}, {job['wait_reason']}" if job["wait_reason"] else ""
+        error = f": {job['last_error']}" if job["last_error"] else ""
+        yield _row("job", f"{STATES[Status(job['status'])]}{waits}{error}")
+        yield from (_row("attempt", _attempt(attempt, now)) for attempt in told["attempts"])
         spent = told["spent"]
         tokens = spent["tokens_in"] + spent["tokens_out"]
         cost = f", {spent['cost']} US dollars" if spent["cost"] else ""
         yield _row("spent", f"{plural(spent['requests'], 'request')}, {tokens:,} tokens{cost}")
     else:
         yield _row("job", "none yet")
-    yield _row("memory", _memory(told["memory"]))
+    yield _row("memory", _memory(told["memory"], now))
 
 
-def _attempt(attempt: Told) -> str:
-    end = ENDS[attempt["outcome"]] if attempt["outcome"] else "still running"
+def _attempt(attempt: Told, now: float) -> str:
+    end = OUTCOMES[Outcome(attempt["outcome"])] if attempt["outcome"] else "still running"
     model = f" with {attempt['model']}" if attempt["model"] else ""
     error = f": {attempt['error']}" if attempt["error"] else ""
-    return f"{moment(attempt['started_at'])}, {end}{model}{error}"
+    return f"{when(attempt['started_at'], now)}, {end}{model}{error}"
 
 
-def _memory(memory: Told | None) -> str:
+def _memory(memory: Told | None, now: float) -> str:
     if memory is None:
         return "none"
-    told = f"written {moment(memory['generated_at'])}"
+    told = f"written {when(memory['generated_at'], now)}"
     if memory["held_because"]:
         told += f", kept out of the memory folder until the session grows: {memory['held_because']}"
     elif memory["consolidated_at"]:
-        told += f", in the memory folder since {moment(memory['consolidated_at'])}"
+        told += f", in the memory folder since {when(memory['consolidated_at'], now)}"
     elif memory["is_consolidated"]:
         told += ", in the memory folder in an earlier state"
     else:

@@ -29,7 +29,8 @@ def plainly(shell: Shell, *words: str) -> str:
     assert (said.code, said.err) == (0, "")
     text = said.out.replace(str(shell.folder), "~")
     text = re.sub(r"rollout-[-T0-9]{19}-", "rollout-", re.sub(r"/\d{4}/\d\d/\d\d/", "/DAY/", text))
-    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", text)
+    return re.sub(r"TIME \((?:now|in [^)]+|[^)]+ ago)\)", "TIME", text)
 
 
 def recordings(shell: Shell, agent: str, recording: str) -> Path:
@@ -140,6 +141,8 @@ codex session {THREAD}
   driven by    a person
   recorded     TIME to TIME, 7 h ago; 1,419 bytes
   verdict      to be remembered: it is extracted by the next pass
+  next         it is due, but no memoryd runs (not_running)
+  to do        `memoryd run` starts it; `memoryd sync` makes one pass without it
 What a model would get to read: 4 items, 282 bytes of at most 450,000
        2       human user
        2       assistant final
@@ -168,6 +171,8 @@ codex session {THREAD}
   driven by    a person
   recorded     TIME to TIME, 7 h ago; 1,368 bytes
   verdict      not extracted (covered): nothing was recorded since it was extracted
+  next         no new input: it is read again when something is recorded in it, since TIME
+  to do        nothing
 What a model would get to read: 4 items, 278 bytes of at most 450,000
        2       human user
        2       assistant final
@@ -201,7 +206,7 @@ def test_the_exact_rule_that_leaves_a_session_out_is_named(shell: Shell, session
     assert (told["eligible_at"] is not None) == (verdict == "too_fresh")
     lines = plainly(shell, str(path))
     assert f"  verdict      not extracted ({verdict}): {told['rule']}\n" in lines
-    assert ("from TIME on, if nothing is added to it" in lines) == (verdict == "too_fresh")
+    assert ("it is due then, if nothing is added to it, until TIME" in lines) == (verdict == "too_fresh")
     assert "       1       human user\n" in lines
 
 
@@ -211,7 +216,7 @@ def test_the_keys_of_the_json_stay(shell: Shell, tmp_path: Path) -> None:
     assert list(told) == [
         "thread_id", "agent", "path", "kind", "cwd", "git_branch", "parent_id", "copies", "relatives", "memory_mode",
         "chosen_mode", "started_at", "last_record_at", "record_bytes", "problem", "eligible", "reason", "rule",
-        "eligible_at", "evidence", "input", "job", "attempts", "spent", "remembered", "memory",
+        "eligible_at", "evidence", "input", "job", "attempts", "spent", "remembered", "memory", "next",
     ]  # fmt: skip
     shell("sync", "--now")
     assert list(shell("explain", THREAD, "--json").json) == list(told)
@@ -234,6 +239,8 @@ a file that is no session
   file         ~/codex/sessions/DAY/rollout-{THREAD}.jsonl
   verdict      not extracted (unreadable): the file cannot be read as a session
   problem      {problem}
+  next         it is looked at again when its file has changed
+  to do        nothing, unless the file is damaged
 What came of it:
   job          none yet
   memory       none

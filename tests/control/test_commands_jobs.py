@@ -68,9 +68,11 @@ def test_jobs_are_listed_as_what_they_are(shell: Shell) -> None:
 def test_one_job_is_shown_with_the_history_of_its_runs(shell: Shell) -> None:
     a_dead_job(shell)
     told = shell("jobs", "show", THREAD[:9]).out
-    assert "last error: the reply is no JSON" in told
+    assert "last error    the reply is no JSON" in told
+    assert "state         out of attempts" in told
+    assert f"then `memoryd jobs retry {THREAD}`" in told
     assert "runs so far: 1" in told
-    assert "failed after 2.0 s, 0 requests, 0 tokens; MalformedReply: the reply is no JSON" in told
+    assert "failed after 2.0 s; 0 requests, 0 tokens\n      MalformedReply: the reply is no JSON" in told
     shown: Any = shell("jobs", "show", THREAD, "--json").json
     assert shown["job"]["status"] == "error"
     assert shown["attempts"][0]["outcome"] == "failed"
@@ -83,7 +85,7 @@ def test_a_run_that_goes_on_and_a_success_are_shown(shell: Shell) -> None:
     assert "done after" in shell("jobs", "show", "global").out
     shell.write(enqueue, OTHER)
     shell.write(claim)
-    assert "still running, 0 requests, 0 tokens" in shell("jobs", "show", OTHER).out
+    assert "still running; 0 requests, 0 tokens" in shell("jobs", "show", OTHER).out
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from memoryd.control.console import print_json
 from memoryd.control.explained import lines
 from memoryd.control.finding import Found, find_session
 from memoryd.control.knowledge import Known, from_ledger, judge, seen_now
+from memoryd.control.prospects import of_session, stand
 from memoryd.daemon.house import configured_agents
 from memoryd.errors import SourceError, UsageError
 from memoryd.ledger.overview import JobRow
@@ -49,8 +51,10 @@ def run(args: argparse.Namespace) -> int:
     known = asyncio.run(from_ledger(settings, args.session, str(Path(args.session).absolute())))
     agents = configured_agents(settings, environ)
     found = find_session(agents, args.session, known.row.path if known.row else None)
-    now = SystemClock().now()
+    clock = SystemClock()
+    now, standing = clock.now(), asyncio.run(stand(settings, clock))
     told = explain(settings, found, known, now=now)
+    told["next"] = asdict(of_session(told, standing, now=now))
     if args.json:
         print_json(told)
     elif not args.show_input:
@@ -219,6 +223,8 @@ def _outcome(known: Known) -> dict[str, Any]:
             "last_error": job.last_error,
             "ready_at": job.ready_at,
             "wait_reason": job.wait_reason,
+            "started_at": job.started_at,
+            "finished_at": job.finished_at,
         },
         "attempts": [
             {

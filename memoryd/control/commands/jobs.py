@@ -4,30 +4,21 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Final
 
 from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
-from memoryd.control.console import moment, plural, print_json
+from memoryd.control.console import plural, print_json
+from memoryd.control.job_told import history, line_of
+from memoryd.control.prospects import stand
 from memoryd.daemon import control_socket
 from memoryd.daemon.house import daemon_holds, open_house
 from memoryd.errors import LedgerBusy, UsageError
 from memoryd.ledger import jobs
 from memoryd.ledger.database import Ledger
-from memoryd.ledger.jobs import AttemptRow, JobDetail, JobRow
-from memoryd.ledger.states import JobKind, Outcome, Status
+from memoryd.ledger.jobs import JobRow
+from memoryd.ledger.states import JobKind, Status
 from memoryd.workspace.layout import Home
-
-OUTCOMES: Final = {
-    Outcome.DONE: "done",
-    Outcome.NOTHING: "nothing to remember",
-    Outcome.DEFERRED: "put off",
-    Outcome.FAILED: "failed",
-    Outcome.RELEASED: "given back",
-    Outcome.CRASHED: "crashed",
-}
-"""How the history of a job names the ends of its runs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +55,8 @@ async def _list(settings: Settings, args: argparse.Namespace) -> int:
     elif not rows:
         print(f"no job has the status {status.value}" if status else "no jobs yet: `memoryd sync` looks for sessions")
     else:
-        print("\n".join(_row_line(row) for row in rows))
+        now = SystemClock().now()
+        print("\n".join(line_of(row, now) for row in rows))
     return 0
 
 
@@ -76,7 +68,8 @@ async def _show(settings: Settings, args: argparse.Namespace) -> int:
     if args.json:
         print_json({"job": _row_json(row), "attempts": [asdict(attempt) for attempt in detail.attempts]})
     else:
-        print("\n".join(history(detail)))
+        clock = SystemClock()
+        print("\n".join(history(detail, await stand(settings, clock), now=clock.now())))
     return 0
 
 
@@ -129,32 +122,6 @@ async def _daemon_revives(home: Home, row: JobRow) -> bool:
     return bool((await control_socket.ask(home.socket, request, lambda _step: None))["revived"])
 
 
-def history(detail: JobDetail) -> list[str]:
-    """Tell the life of one job to somebody who has never seen the code."""
-    job = detail.job
-    told = [_row_line(job)]
-    if job.last_error:
-        told.append(f"  last error: {job.last_error}")
-    told.append(f"  attempts left: {job.retry_remaining}; runs so far: {len(detail.attempts)}, the newest first")
-    told += (f"  {moment(attempt.started_at)}  {_run_line(attempt)}" for attempt in detail.attempts)
-    return told
-
-
-def _run_line(attempt: AttemptRow) -> str:
-    ended = OUTCOMES[attempt.outcome] if attempt.outcome else "still running"
-    if attempt.duration_ms is not None:
-        ended += f" after {attempt.duration_ms / 1000:.1f} s"
-    parts = [ended, plural(attempt.requests, "request"), f"{attempt.tokens_in + attempt.tokens_out} tokens"]
-    if attempt.model:
-        parts.append(f"{attempt.provider}/{attempt.model}")
-    line = ", ".join(parts)
-    if attempt.outcome is Outcome.RELEASED:
-        return f"{line}; memoryd was stopped, and the attempt was not counted"
-    if attempt.error and attempt.error_class:
-        return f"{line}; {attempt.error_class}: {attempt.error}"
-    return f"{line}; {attempt.error}" if attempt.error else line
-
-
 async def _reader(settings: Settings) -> Ledger:
     return await Ledger.open(Home(settings.home).ledger_file, clock=SystemClock(), read_only=True)
 
@@ -170,21 +137,6 @@ async def _find(ledger: Ledger, key: str) -> JobRow:
     if found:
         raise UsageError(f"{len(found)} jobs begin with {key!r}", remedy="write more of the key")
     raise UsageError(f"there is no job {key!r}", remedy="`memoryd jobs` lists them")
-
-
-def _row_line(row: JobRow) -> str:
-    match row.status:
-        case Status.PENDING if row.wait_reason:
-            when = f"waits until {moment(row.ready_at)}: {row.wait_reason}"
-        case Status.PENDING:
-            when = "is next"
-        case Status.RUNNING:
-            when = f"since {moment(row.started_at)}, lease until {moment(row.lease_until)}"
-        case Status.DONE:
-            when = f"at {moment(row.finished_at)}"
-        case Status.ERROR:
-            when = f"out of attempts: {row.last_error}"
-    return f"{row.status.value:<8} {row.kind} {row.job_key}  {when}"
 
 
 def _row_json(row: JobRow) -> dict[str, object]:
