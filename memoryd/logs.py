@@ -88,6 +88,9 @@ EVENTS: dict[str, Event] = {
     "forgetting.postponed": Event("warning", "A forgetting is not done yet; a later try goes on.", ("error",)),
     "forgetting.started": Event("info", "A person asked to forget; from here on it is certain.", ("count", "purge")),
     "memory.cleaned": Event("info", "Code alone took out what rested on evidence that is gone.", ("commit", "removed")),
+    "import.completed": Event(
+        "info", "Another agent's memory was imported; nothing was sent.", ("agent", "count", "files", "left_out")
+    ),
     "job.claimed": Event("debug", "A worker holds a job.", ("watermark",)),
     "job.completed": Event("info", "A job is done.", (*OUTCOME, "outcome", "reason")),
     "job.crashed": Event("error", "A job met an error that nobody foresaw; it counts as failed.", ("error_class",)),

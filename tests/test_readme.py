@@ -1,14 +1,12 @@
 """README is true where code can tell: each command and option that it names exists, and each link leads somewhere."""
 
 import argparse
-import importlib
 import re
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from memoryd.control.main import COMMANDS, Command
+from memoryd.control.main import COMMANDS, load, parser_of
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text()
@@ -28,13 +26,6 @@ def usages() -> list[tuple[str, str]]:
     return sorted({(each[1], each[2]) for each in found if each})
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=name)
-    parser.add_argument("--home")
-    cast("Command", importlib.import_module(f"memoryd.control.commands.{name}")).configure(parser)
-    return parser
-
-
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
     """Return the options of a command and of its actions."""
     found = set(parser._option_string_actions)
@@ -48,7 +39,7 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
 @pytest.mark.parametrize(("name", "rest"), usages())
 def test_a_command_that_readme_names_exists_with_its_options(name: str, rest: str) -> None:
     assert name in COMMANDS
-    assert set(re.findall(r"--[a-z][a-z-]*", rest)) <= options_of(parser_of(name))
+    assert set(re.findall(r"--[a-z][a-z-]*", rest)) <= options_of(parser_of(name, load(name)))
 
 
 def test_readme_names_every_command() -> None:

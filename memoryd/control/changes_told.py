@@ -17,6 +17,7 @@ SHORT: Final = 10
 WHO: Final = {
     Change.CONSOLIDATION: "consolidation",
     Change.UNDO: "undo",
+    Change.IMPORT: "import",
     Change.FORGETTING: "forget",
     Change.CLEAN_UP: "clean-up",
     Change.SHORTENING: "shortening",

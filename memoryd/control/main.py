@@ -7,6 +7,7 @@ import argparse
 import difflib
 import importlib
 import importlib.metadata
+import keyword
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ COMMANDS: Final[dict[str, str]] = {
     "demo": "run the whole pipeline in a throw-away home, without a key or a network",
     "run": "run the daemon in the foreground",
     "service": "install memoryd as a service of your session; its status, restart, log, uninstall",
+    "import": "bring in what Codex or Claude Code have learned by themselves; nothing is sent",
     "sync": "make one full pass: discover, extract what is due, consolidate if dirty",
     "status": "say what it is doing, what waits and until when, spend and health",
     "usage": "say what models were asked for, by day, job or model, and what it took",
@@ -117,18 +119,25 @@ def _dispatch(words: list[str]) -> int:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean `memoryd {near[0]}`?" if near else "`memoryd --help` lists the commands"
         raise UsageError(f"there is no command {name!r}", remedy=hint)
-    command = _load(name)
+    command = load(name)
+    return command.run(parser_of(name, command).parse_args([*leading, *rest[1:]]))
+
+
+def load(name: str) -> Command:
+    """Import the module of a command; one that is called like a word of Python's ends in an underscore."""
+    module = f"{name}_" if keyword.iskeyword(name) else name
+    with _kept_out(*UNUSED):
+        return cast("Command", importlib.import_module(f"memoryd.control.commands.{module}"))
+
+
+def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
+    """Return what reads the words of a command."""
     parser = argparse.ArgumentParser(prog=f"memoryd {name}", description=f"{COMMANDS[name].capitalize()}.")
     parser.add_argument(
         "--home", metavar="DIR", type=Path, help="memoryd's folder (else MEMORYD_HOME, else ~/.memoryd)"
     )
     command.configure(parser)
-    return command.run(parser.parse_args([*leading, *rest[1:]]))
-
-
-def _load(name: str) -> Command:
-    with _kept_out(*UNUSED):
-        return cast("Command", importlib.import_module(f"memoryd.control.commands.{name}"))
+    return parser
 
 
 @contextmanager

@@ -106,6 +106,7 @@ REASONS_OF_RUN: Mapping[str, str] = {
     "memory_mode": "whether a session is remembered has changed",
     "exclusion": "a session is left out now, or no longer",
     "rules": "what counts as a secret has changed",
+    "import": "the memory of another agent was imported",
 }
 
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from memoryd.ledger import queries
 from memoryd.ledger.active_days import unused_before
@@ -27,6 +27,20 @@ class NewOutput:
     rollout_slug: str | None
     stem: str | None = None
     said: Said = NOTHING_KNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedOutput:
+    """A row of the published columns that another program wrote; `generated_at` and `last_usage` are its own."""
+
+    thread_id: str
+    source_updated_at: int
+    raw_memory: str
+    rollout_summary: str
+    rollout_slug: str | None
+    generated_at: int
+    usage_count: int | None
+    last_usage: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +117,19 @@ def store(conn: sqlite3.Connection, output: NewOutput, *, now: float) -> bool:
     if output.said != NOTHING_KNOWN or stored[0]:
         replace_sayings(conn, output.thread_id, output.said)
     return True
+
+
+def take_over(conn: sqlite3.Connection, output: ImportedOutput) -> bool:
+    """Insert or replace a row as another program has it; False when the stored one is of as late a state and stays."""
+    if change(conn, _SQL["import_output"], asdict(output)) == 0:
+        return False
+    replace_sayings(conn, output.thread_id, NOTHING_KNOWN)
+    return True
+
+
+def is_any(conn: sqlite3.Connection) -> bool:
+    """Tell whether anything was learned yet."""
+    return bool(conn.execute(_SQL["find_any"]).fetchone()[0])
 
 
 def remove(conn: sqlite3.Connection, thread_id: str) -> bool:

@@ -24,8 +24,8 @@ NOTHING_READ = 0
 
 async def adopt_folder(context: Context) -> int:
     """Take the folder's evidence into a ledger that has not begun yet; return how many sessions it was."""
-    if await context.ledger.read(meta.get, meta.FIRST_START) is not None:
-        return 0
+    if await context.ledger.read(meta.get, meta.FIRST_START) is not None or await context.ledger.read(outputs.is_any):
+        return 0  # what was imported before the first start has its rows
     found = reread(await in_thread(Folder.read, context.home.memories))
     if not found:
         return 0

@@ -29,13 +29,14 @@ class Change(StrEnum):
 
     CONSOLIDATION = "consolidation"
     UNDO = "undo"
+    IMPORT = "import"
     FORGETTING = "forget"
     CLEAN_UP = "clean-up"
     SHORTENING = "shortening"
     PERSON = "person"
 
 
-UNDOABLE: Final = frozenset({Change.CONSOLIDATION, Change.UNDO})
+UNDOABLE: Final = frozenset({Change.CONSOLIDATION, Change.UNDO, Change.IMPORT})
 """What `memoryd undo` goes back over: what was forgotten stays forgotten, and what a person wrote is theirs."""
 
 

@@ -1,9 +1,10 @@
 """What sessions taught: storing, selecting, citing, pruning."""
 
 import sqlite3
+from dataclasses import replace
 
 from memoryd.ledger import outputs, sessions
-from memoryd.ledger.outputs import PreviousSnapshot, Snapshot
+from memoryd.ledger.outputs import ImportedOutput, PreviousSnapshot, Snapshot
 from memoryd.ledger.sessions import UserMode
 from tests.ledger.factories import NOW, OTHER, THREAD, a_session, an_output, recorded_every_day
 
@@ -177,3 +178,18 @@ def test_pruning_takes_the_stalest_unselected_first_and_a_bounded_number(conn: s
     assert left() == {"a", "fresh", "selected", "used"}
     assert outputs.prune(conn, now=NOW, max_unused=MONTH) == 1
     assert left() == {"fresh", "selected", "used"}
+
+
+def test_a_row_of_another_program_is_kept_as_it_stands_and_never_replaces_as_late_a_state(conn: sqlite3.Connection) -> None:
+    assert not outputs.is_any(conn)
+    theirs = ImportedOutput("thread", 100, "raw", "summary", "slug", 7, 3, 90)
+    assert outputs.take_over(conn, theirs)
+    assert outputs.is_any(conn)
+    columns = "source_updated_at, raw_memory, rollout_summary, rollout_slug, generated_at, usage_count, last_usage"
+    (row,) = conn.execute(f"SELECT {columns}, selected_for_phase2 FROM stage1_outputs").fetchall()
+    assert tuple(row) == (100, "raw", "summary", "slug", 7, 3, 90, 0)
+    assert not outputs.take_over(conn, replace(theirs, raw_memory="other"))
+    assert outputs.take_over(conn, replace(theirs, source_updated_at=101, raw_memory="later", usage_count=None))
+    found = outputs.get(conn, "thread")
+    assert found is not None
+    assert (found.raw_memory, found.usage_count, found.last_usage) == ("later", 3, 90)

@@ -10,6 +10,24 @@ SET source_updated_at = excluded.source_updated_at, raw_memory = excluded.raw_me
 WHERE excluded.source_updated_at >= stage1_outputs.source_updated_at
 RETURNING EXISTS (SELECT 1 FROM sayings WHERE sayings.thread_id = stage1_outputs.thread_id);
 
+-- name: import_output
+-- Another program's row as it stands there; how often a memory was used here is not forgotten for it.
+INSERT INTO stage1_outputs (thread_id, source_updated_at, raw_memory, rollout_summary, rollout_slug, generated_at,
+                            usage_count, last_usage)
+VALUES (:thread_id, :source_updated_at, :raw_memory, :rollout_summary, :rollout_slug, :generated_at, :usage_count,
+        :last_usage)
+ON CONFLICT (thread_id) DO UPDATE
+SET source_updated_at = excluded.source_updated_at, raw_memory = excluded.raw_memory,
+    rollout_summary = excluded.rollout_summary, rollout_slug = excluded.rollout_slug,
+    generated_at = excluded.generated_at,
+    usage_count = coalesce(stage1_outputs.usage_count, excluded.usage_count),
+    last_usage = coalesce(stage1_outputs.last_usage, excluded.last_usage)
+WHERE excluded.source_updated_at > stage1_outputs.source_updated_at;
+
+-- name: find_any
+-- A ledger that holds none has not learned anything yet.
+SELECT EXISTS (SELECT 1 FROM stage1_outputs);
+
 -- name: delete_output
 -- The session teaches nothing any more.
 DELETE FROM stage1_outputs WHERE thread_id = :thread_id;

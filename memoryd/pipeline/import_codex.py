@@ -1,0 +1,163 @@
+"""Codex's own memory, of either generation, into ours: its rows as they stand, and its folder with its own words.
+
+Nothing is sent, and nothing is written beside Codex's files. Doing it again brings what is new since.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Final
+
+from memoryd import logs
+from memoryd.errors import UsageError
+from memoryd.ledger import jobs
+from memoryd.pipeline.context import Agent, Context, in_thread
+from memoryd.pipeline.discover import enqueueing
+from memoryd.pipeline.import_folder import import_folder, join_folders
+from memoryd.pipeline.import_rows import Incoming, Verdict, incoming_of, judge, judge_all, take_all
+from memoryd.pipeline.importing import ImportReport
+from memoryd.redact import Redactor
+from memoryd.sources.codex_memories import AGENT, FOLDERS, CodexMemory, CodexOutput, CodexThread, read_codex_memory
+from memoryd.sources.readers import READERS
+from memoryd.workspace.folder import Folder
+from memoryd.workspace.gauge import read_foreign
+from memoryd.workspace.headers import UNKNOWN, headers_of
+from memoryd.workspace.layout import ALWAYS_THERE
+from memoryd.workspace.rereading import reread
+
+log = logs.get()
+
+SOURCE: Final = "Codex"
+BATCH_ROWS: Final = 100
+"""A transaction of some 20 ms."""
+
+
+class Found:
+    """What lies in one Codex home: its rows, made ready, and its folder (empty where there is none)."""
+
+    def __init__(self, home: Path, redactor: Redactor, report: ImportReport) -> None:
+        """Read everything (blocking), and note what cannot be used. Raises UsageError where there is no memory."""
+        self.home = home
+        memory = read_codex_memory(home)
+        name, self.folder = _folder_of(home)
+        found = [str(path) for path in memory.stores] + ([str(home / name)] if name else [])
+        if not memory.outputs and not self.folder.files:
+            why = "; ".join(f"{path}: {reason}" for path, reason in memory.unreadable.items())
+            raise UsageError(
+                f"there is no memory of Codex in {home}{f' ({why})' if why else ''}",
+                remedy="name its home with --from DIR, or set CODEX_HOME; Codex remembers with [features] memories",
+            )
+        report.read += found
+        for path, reason in memory.unreadable.items():
+            report.leave_out_file(path, reason)
+        for thread_id, unfit in memory.unfit:
+            report.leave_out_session(thread_id, unfit.value)
+        if not memory.outputs:
+            _read_back(memory, self.folder)
+        _fill_in(memory, self.folder)
+        stems = {
+            header.thread_id: Path(path).stem
+            for path, header in headers_of(self.folder).items()
+            if header.thread_id in memory.outputs
+        }
+        self.rows = incoming_of(memory, Agent(READERS[AGENT], (home,)), stems, redactor)
+
+
+async def import_codex(context: Context, homes: Sequence[Path]) -> ImportReport:
+    """Import the memory of each Codex home. Raises UsageError, StorageError, GitError."""
+    report = ImportReport(AGENT, [str(home) for home in homes])
+    async with context.forgetting:
+        for home in homes:
+            found = await in_thread(Found, home, context.redactor, report)
+            verdicts = await _take_rows(context, found.rows)
+            _note(report, verdicts)
+            made_of = [
+                each.output.thread_id
+                for each in found.rows
+                if each.is_consolidated and verdicts[each.output.thread_id] in {Verdict.IMPORTED, Verdict.UNCHANGED}
+            ]
+            await import_folder(context, found.folder, made_of, report, source=SOURCE, home=home)
+        if report.is_news:
+            await context.ledger.write(jobs.enqueue_consolidation, reason="import", **enqueueing(context))
+    log.info(
+        "import.completed",
+        agent=AGENT,
+        count=report.sessions["imported"],
+        files=report.files["imported"],
+        left_out=len(report.left_out),
+    )
+    return report
+
+
+def preview_codex(
+    conn: Connection | None, ours: Folder, homes: Sequence[Path], redactor: Redactor, *, max_summary_bytes: int
+) -> ImportReport:
+    """Say what an import would do, and do nothing; `conn` None: there is no ledger yet (blocking)."""
+    report = ImportReport(AGENT, [str(home) for home in homes], is_dry=True)
+    for home in homes:
+        found = Found(home, redactor, report)
+        _note(
+            report,
+            judge_all(conn, found.rows)
+            if conn
+            else {each.output.thread_id: judge(each, None, None) for each in found.rows},
+        )
+        join_folders(ours, found.folder, report, source=SOURCE, max_summary_bytes=max_summary_bytes)
+    return report
+
+
+async def _take_rows(context: Context, rows: Sequence[Incoming]) -> dict[str, Verdict]:
+    verdicts: dict[str, Verdict] = {}
+    for start in range(0, len(rows), BATCH_ROWS):
+        batch = rows[start : start + BATCH_ROWS]
+        verdicts |= await context.ledger.write(take_all, batch, now=context.clock.now())
+    return verdicts
+
+
+def _note(report: ImportReport, verdicts: dict[str, Verdict]) -> None:
+    report.sessions.update(
+        Counter(each.name.lower() for each in verdicts.values() if each in {Verdict.IMPORTED, Verdict.UNCHANGED})
+    )
+    for thread_id, verdict in verdicts.items():
+        if verdict not in {Verdict.IMPORTED, Verdict.UNCHANGED}:
+            named = "a session" if verdict is Verdict.SECRET else thread_id
+            report.leave_out_session(named, verdict.value)
+
+
+def _folder_of(home: Path) -> tuple[str, Folder]:
+    """Return the memory folder of the generation that says most, and its name."""
+    for name in FOLDERS:
+        folder = read_foreign(home / name)
+        if any(folder.text(path).strip() for path in ALWAYS_THERE):
+            return name, folder
+    return "", Folder()
+
+
+def _read_back(memory: CodexMemory, folder: Folder) -> None:
+    """Take from the folder what the database does not give: it is damaged, or gone."""
+    for each in reread(folder):
+        memory.outputs[each.thread_id] = CodexOutput(
+            thread_id=each.thread_id,
+            source_updated_at=each.updated_at,
+            raw_memory=each.raw_memory,
+            rollout_summary=each.rollout_summary,
+            rollout_slug=each.slug,
+            generated_at=each.updated_at,
+            usage_count=None,
+            last_usage=None,
+            is_consolidated=True,
+        )
+
+
+def _fill_in(memory: CodexMemory, folder: Folder) -> None:
+    """Take from the headers of the summaries where a session was recorded, if no database says it."""
+    for header in headers_of(folder).values():
+        if header.thread_id in memory.outputs and header.thread_id not in memory.threads:
+            memory.threads[header.thread_id] = CodexThread(
+                rollout_path=_known(header.rollout_path), cwd=_known(header.cwd), git_branch=_known(header.git_branch)
+            )
+
+
+def _known(value: str) -> str | None:
+    return None if value in {"", UNKNOWN} else value

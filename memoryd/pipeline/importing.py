@@ -1,0 +1,58 @@
+"""What an import of another agent's memory has to say: what came, what was there, what was left out and why."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+MAX_NAMED: Final = 50
+"""Things left out that are named one by one; the counts hold all."""
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What one import did, or, `is_dry`, would do. Nothing was sent for it, and nothing written beside the source."""
+
+    agent: str
+    homes: list[str]
+    is_dry: bool = False
+    read: list[str] = field(default_factory=list)
+    sessions: Counter[str] = field(default_factory=Counter)
+    """Rows by what became of them: imported, unchanged, left_out."""
+    files: Counter[str] = field(default_factory=Counter)
+    """Files by what became of them: imported, unchanged, left_out."""
+    bullets: int = 0
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    """(a session or a file, why)."""
+    commit: str | None = None
+
+    @property
+    def is_news(self) -> bool:
+        """Tell whether anything came."""
+        return bool(self.sessions["imported"] or self.files["imported"] or self.commit)
+
+    def leave_out_session(self, thread_id: str, reason: str) -> None:
+        """Note a row that does not come."""
+        self.sessions["left_out"] += 1
+        self.left_out.append((thread_id, reason))
+
+    def leave_out_file(self, path: str | Path, reason: str) -> None:
+        """Note a file that does not come."""
+        self.files["left_out"] += 1
+        self.left_out.append((str(path), reason))
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as `import --json` prints it."""
+        return {
+            "agent": self.agent,
+            "homes": self.homes,
+            "dry_run": self.is_dry,
+            "read": self.read,
+            "sessions": dict(self.sessions),
+            "files": dict(self.files),
+            "bullets": self.bullets,
+            "left_out": [{"what": what, "why": why} for what, why in self.left_out[:MAX_NAMED]],
+            "left_out_unnamed": max(0, len(self.left_out) - MAX_NAMED),
+            "commit": self.commit,
+            "consolidation": self.is_news and not self.is_dry,
+        }
