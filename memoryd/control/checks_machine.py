@@ -1,4 +1,4 @@
-"""Checks of `doctor`: what the machine gives: git, watches on folders, room on the disk, a clock."""
+"""Checks of `doctor`: what the machine gives: git, watches on folders, a service, room on the disk, a clock."""
 
 import asyncio
 import os
@@ -9,6 +9,7 @@ from typing import Final
 
 from memoryd.clock import rfc3339
 from memoryd.control.patient import Checked, Patient
+from memoryd.control.service.examining import findings
 from memoryd.control.sizes import sizes
 from memoryd.daemon.house import configured_agents
 from memoryd.errors import MemorydError
@@ -58,6 +59,12 @@ def judge_watches(folders: int, watches: int | None, instances: int | None) -> C
         remedy = f"sudo sysctl fs.inotify.max_user_instances=512; without it {late}"
         return Checked("watcher", "warning", f"only {instances} programs of yours may watch folders", remedy)
     return Checked("watcher", "ok", f"the sessions folders are {seen}")
+
+
+async def check_service(patient: Patient) -> list[Checked]:
+    """Say whether memoryd starts with your session, and whether what is installed is as it should be."""
+    found = await asyncio.to_thread(findings, patient.home.path, patient.environ)
+    return [Checked(each.id, each.severity, each.evidence, each.remedy) for each in found]
 
 
 async def check_disk(patient: Patient) -> list[Checked]:

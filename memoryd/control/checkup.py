@@ -11,7 +11,7 @@ from typing import Final, Literal
 from memoryd.config import NamedProvider, ProviderKind, Settings
 from memoryd.control import overview
 from memoryd.control.checks_home import check_folders, check_locks, check_modes, check_read_path
-from memoryd.control.checks_machine import check_clock, check_disk, check_git, check_watcher
+from memoryd.control.checks_machine import check_clock, check_disk, check_git, check_service, check_watcher
 from memoryd.control.checks_memory import check_memory
 from memoryd.control.connecting.selftest import try_agents
 from memoryd.control.patient import Check, Checked, Patient, Repair
@@ -157,6 +157,7 @@ GROUND: Final[Sequence[Check]] = (
     check_disk,
     check_clock,
     check_watcher,
+    check_service,
     check_memory,
     check_read_path,
     check_caps,

@@ -193,8 +193,25 @@ def of_jobs(dead: Sequence[JobRow], waiting: Sequence[JobRow], now: float) -> li
 
 async def of_storage(home: Home, *, asks_daemon: bool, answer_seconds: float = ANSWER_SECONDS) -> list[Finding]:
     """Tell that nothing is claimed since the disk takes nothing: as the daemon says, else as the disk looks."""
-    reason = (await _pause_of(home.socket, answer_seconds) if asks_daemon else None) or _disk_says(home.path)
-    return [Finding("storage_paused", "error", reason, STORAGE_REMEDY)] if reason else []
+    return of_blocked(await blocked_by_disk(home, asks_daemon=asks_daemon, answer_seconds=answer_seconds))
+
+
+async def blocked_by_disk(home: Home, *, asks_daemon: bool, answer_seconds: float = ANSWER_SECONDS) -> list[Obstacle]:
+    """Return what stands in the way of all work while the disk takes nothing."""
+    paused = await _pause_of(home.socket, answer_seconds) if asks_daemon else None
+    if paused is not None:
+        return [paused]
+    reason = _disk_says(home.path)
+    return [Obstacle("disk", reason, STORAGE_REMEDY)] if reason else []
+
+
+def of_blocked(blocked: Sequence[Obstacle]) -> list[Finding]:
+    """Tell it as a finding."""
+    return [Finding("storage_paused", "error", f"{each.message}{_since(each.since)}", each.remedy) for each in blocked]
+
+
+def _since(instant: float | None) -> str:
+    return f", since {rfc3339(instant)}" if instant is not None else ""
 
 
 async def of_daemon(home: Home, *, answer_seconds: float = ANSWER_SECONDS) -> list[Finding]:
@@ -211,13 +228,13 @@ def _said_of(standing: Standing) -> str:
     return f"the clock says {now}, which is earlier than what the ledger holds"
 
 
-async def _pause_of(socket: Path, seconds: float) -> str | None:
+async def _pause_of(socket: Path, seconds: float) -> Obstacle | None:
     said = await _daemon_says(socket, seconds)
     paused, since = said.get("paused"), said.get("since")
     if paused is None:
         return None
-    began = f" since {rfc3339(since)}" if isinstance(since, int | float) else ""
-    return f"work is paused{began}: {paused}"
+    began = float(since) if isinstance(since, int | float) else None
+    return Obstacle("disk", f"work is paused: {paused}", STORAGE_REMEDY, since=began)
 
 
 async def _daemon_says(socket: Path, seconds: float) -> dict[str, object]:

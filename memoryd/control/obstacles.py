@@ -98,7 +98,7 @@ def _of_gate(name: str, kept: str, stages: tuple[Stage, ...], settings: Settings
                 _reason_of(breaker.failure),
                 f"the provider {name} does not answer as it should for the model {model}: {breaker.failure.message}",
                 breaker.failure.remedy or "`memoryd doctor` tests it; it is tried again by itself",
-                until=max(now, now + breaker.next_probe_at - clock.monotonic()),
+                until=max(now, round(now + breaker.next_probe_at - clock.monotonic())),
                 stages=stages,
             )
 

@@ -81,9 +81,9 @@ async def look(settings: Settings, environ: Mapping[str, str], clock: Clock) -> 
     }
     findings = setup_health.of_setup(settings, environ, home, daemon_runs=bool(report["running"]))
     findings += health.of_rebuilding(home)
-    stored = await health.of_storage(home, asks_daemon=bool(report["running"]))
-    picture.obstacles += [Obstacle("disk", each.message, each.remedy) for each in stored]
-    findings += stored
+    blocked = await health.blocked_by_disk(home, asks_daemon=bool(report["running"]))
+    picture.obstacles += blocked
+    findings += health.of_blocked(blocked)
     if report["running"]:
         findings += await health.of_daemon(home)
     if home.ledger_file.exists():
