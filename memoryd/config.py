@@ -45,11 +45,20 @@ from memoryd.sections import (
 from memoryd.values import USER_HOME, Folder, ProviderName, Seconds, duration_text, nearest, read_duration
 
 __all__ = ["AGENT_HOMES", "OFFLINE", "NamedProvider", "Settings", "load"]
-__all__ += ["agent_home", "default_home", "environ", "notify_socket", "user_home", "watchdog_seconds"]
+__all__ += [
+    "agent_home",
+    "default_home",
+    "environ",
+    "notify_socket",
+    "started_by_launchd",
+    "user_home",
+    "watchdog_seconds",
+]
 __all__ += ["Consolidate", "Discover", "Extract", "LedgerSettings", "Limits", "Log", "Prices", "Privacy", "Provider"]
 __all__ += ["ProviderKind", "Recall", "Seconds", "Sources", "duration_text", "read_duration"]
 
 HOME_VARIABLE = "MEMORYD_HOME"
+LAUNCHD_LABEL = "dev.memoryd"
 OFFLINE = "offline"
 AGENT_HOMES = {  # agent: (variables that move its sessions, the first wins; folder below that; usual one below HOME)
     "codex": (("CODEX_HOME",), "", ".codex"),
@@ -343,6 +352,11 @@ def _below_user_home(text: str, environ: Mapping[str, str]) -> Path:
 def notify_socket(environ: Mapping[str, str]) -> str | None:
     """Return systemd's notification socket (a leading @ is an abstract one), None without systemd."""
     return environ.get("NOTIFY_SOCKET") or None
+
+
+def started_by_launchd(environ: Mapping[str, str]) -> bool:
+    """Tell whether macOS started this as the service of that name (launchd gives each job its label)."""
+    return environ.get("XPC_SERVICE_NAME", "").startswith(LAUNCHD_LABEL)
 
 
 def watchdog_seconds(environ: Mapping[str, str], pid: int) -> float | None:

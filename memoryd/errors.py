@@ -11,6 +11,7 @@ MemorydError
 │   └── LedgerCorrupt           SQLite says the file is damaged
 ├── GitError                    git refused a command
 │   └── GitMissing              there is no git program
+├── Exhausted                   the daemon passed a bound of memory or descriptors (exit 75: start it again)
 ├── SourceError                 a session file cannot be used
 │   ├── SessionVanished         it is no longer there
 │   ├── SessionUnreadable       permission, input/output, or not a session at all
@@ -66,6 +67,13 @@ class UsageError(MemorydError):
 
 class ConfigError(UsageError):
     """A setting is wrong; the message names the file or variable, the key, and never a secret's value."""
+
+
+class Exhausted(MemorydError):
+    """The daemon has passed a bound that it should never come near, and ended so that it is started anew."""
+
+    exit_code = 75
+    """EX_TEMPFAIL of sysexits: service managers start what ended with it again."""
 
 
 class LeaseLost(MemorydError):

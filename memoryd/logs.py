@@ -69,6 +69,11 @@ EVENTS: dict[str, Event] = {
         "warning", "A run left files where none belong; they were moved to quarantine/.", ("count",)
     ),
     "consolidation.unchanged": Event("info", "Nothing to rewrite: no model was asked.", ("selected",)),
+    "daemon.exhausted": Event(
+        "error",
+        "The daemon passed a bound far above what it needs: it ends its jobs, and then itself to be started anew.",
+        ("what", "has", "bound"),
+    ),
     "daemon.started": Event("info", "Services run.", ("agents", "provider", "version", "pid", "home")),
     "daemon.stopped": Event("info", "Leases are given back and stores closed.", ("reason",)),
     "folder.edited": Event("info", "A person changed the memory folder; consolidation takes it in.", ("notes",)),
@@ -114,6 +119,10 @@ EVENTS: dict[str, Event] = {
         "error",
         "The ledger was damaged: it was set aside whole, and a backup or a new one took its place.",
         ("problem", "folder", "source", "means"),
+    ),
+    "log.rotated": Event("info", "The log file was full, and a new one begun; three older ones are kept.", ("path",)),
+    "loop.delayed": Event(
+        "warning", "The event loop stood still: an overloaded or stopped machine, or a fault.", ("seconds",)
     ),
     "memory.adopted": Event(
         "warning", "The ledger is new, and what the memory folder is made of was read back from it.", ("count",)
@@ -162,14 +171,22 @@ EVENTS: dict[str, Event] = {
     "sessions.dwindled": Event(
         "warning", "Most sessions of an agent are gone; no memory goes with them.", ("agent", "before", "present")
     ),
+    "stage.stalled": Event(
+        "warning", "A stage has work and had no success for longer than its settings let expect.", ("count", "seconds")
+    ),
+    "start.abandoned": Event(
+        "error", "Too many starts failed in a short time: memoryd stays down until it is started.", ("count", "seconds")
+    ),
     "storage.paused": Event(
         "warning", "No space or a read-only disk: nothing is spent until it is back.", ("error", "retry_in")
     ),
     "storage.resumed": Event("info", "There is room again: work goes on.", ("since",)),
     "tool.failed": Event("error", "A fault of ours in a tool that an agent called.", ("tool", "detail")),
-    "tool.failed": Event("error", "A fault of ours in a tool that an agent called.", ("tool", "detail")),
     "undo.completed": Event("info", "Changes of the memory were taken back.", ("commit", "count", "held")),
     "usage.credited": Event("info", "Citations were counted.", ("count",)),
+    "usage.exceeded": Event(
+        "warning", "The daemon has more memory (MB) or open descriptors than it should.", ("what", "has", "bound")
+    ),
     "watcher.failed": Event("warning", "The watcher failed; scans go on.", ("error", "retry_in", "roots")),
 }
 

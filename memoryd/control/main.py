@@ -21,7 +21,7 @@ EXIT_CONFIGURATION: Final = 78
 """EX_CONFIG of sysexits: `run` ends with it on wrong settings, and the service manager does not start it again."""
 EXIT_INTERRUPTED: Final = 130
 UNUSED: Final = ("rich", "click", "pygments")
-"""structlog and httpx load them where they find them, for what memoryd does not use: 6 MB of a daemon that idles."""
+"""Logging and HTTP packages load them where they find them, for what is not used here: 6 MB of an idle daemon."""
 HOOK: Final = "hook"
 """Whatever happens in it, it ends with 0: the agent's session goes on."""
 
@@ -54,6 +54,7 @@ COMMANDS: Final[dict[str, str]] = {
     "connect": "give one agent its memory: codex, claude, opencode, gemini, qwen or copilot",
     "disconnect": "take one agent's connection out of its settings again",
     "config": "show or check the settings",
+    "completion": "print the script that completes commands and options in bash, zsh or fish",
 }
 
 

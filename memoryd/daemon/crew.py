@@ -11,13 +11,14 @@ from typing import Any
 
 from memoryd import logs
 from memoryd.daemon import control_socket
+from memoryd.daemon.alarms import Alarms
 from memoryd.daemon.answering import Answering
 from memoryd.daemon.duty import Duty
 from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.storage import Storage
 from memoryd.daemon.ticker import JUMP_SECONDS, ClockWatch, Ticker
 from memoryd.daemon.upkeep import judge_clock, look_after
-from memoryd.daemon.wakeup import Wakeup, Wakeups
+from memoryd.daemon.wakeup import Wakeup, Wakeups, first_of
 from memoryd.daemon.watcher import watch
 from memoryd.daemon.worker import Worker
 from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
@@ -42,6 +43,7 @@ LONGEST_WAIT_SECONDS = 60.0
 SHORTEST_WAIT_SECONDS = 0.05
 MAINTENANCE_SECONDS = 3_600.0
 WATCHDOG_SECONDS = 15.0
+ALARM_SECONDS = 300.0
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 300.0
 DISK_PAUSE_SECONDS = 30.0
@@ -72,6 +74,16 @@ class Crew:
         """
         self._leaving.set()
         self._wakeups.all()
+
+    def doing(self) -> str:
+        """Say in a few words what goes on, without a name or a word of a session."""
+        held = [lease.kind for lease in self.context.held]
+        stage1, consolidations = held.count(JobKind.STAGE1), held.count(JobKind.CONSOLIDATE)
+        said = ["paused: the disk takes nothing"] if self._storage.reason is not None else []
+        said += [f"reading {stage1} session{'' if stage1 == 1 else 's'}"] if stage1 else []
+        said += ["rewriting the memory"] if consolidations else []
+        said += ["needs a look: see memoryd status"] if self._duty.troubles else []
+        return "; ".join(said) or "watching for idle sessions"
 
     def look_after_soon(self) -> None:
         """Do what is done once in a while now."""
@@ -141,7 +153,7 @@ class Crew:
         loops: dict[str, Callable[[], Awaitable[None]]] = {
             "discover": self._discover,
             "maintain": self._maintain,
-            "pulse": self._beat,
+            "alarms": self._look_for_standstills,
             "watchdog": lambda: self._watch_clock(ticker, ClockWatch(context.clock)),
             "watcher": lambda: watch(self._roots, wakeups.scan.set, context.clock, hint=self._discovery.hint),
             "consolidate": lambda: self._consolidate(consolidator),
@@ -233,11 +245,11 @@ class Crew:
             await look_after(self.context)
             await self._wakeups.maintain.wait(self.context.clock)
 
-    async def _beat(self) -> None:
-        """Tell systemd that the loop turns."""
+    async def _look_for_standstills(self) -> None:
+        alarms = Alarms(self._duty, self.context.ledger, self.context.clock, self.context.settings)
         while not self._leaving.is_set():
-            self._duty.tell("WATCHDOG=1")
-            await self._pause(WATCHDOG_SECONDS)
+            await alarms.look()
+            await self._pause(ALARM_SECONDS)
 
     async def _watch_clock(self, ticker: Ticker, clocks: ClockWatch) -> None:
         """Put the ticks right after a clock jump or a sleep, and stop when somebody met damage and could not say so."""
@@ -257,13 +269,7 @@ class Crew:
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not past the time to leave."""
-        left = asyncio.create_task(self._leaving.wait(), name="leave")
-        timer = asyncio.create_task(self.context.clock.sleep(seconds), name="pause")
-        try:
-            await asyncio.wait({left, timer}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            left.cancel()
-            timer.cancel()
+        await first_of(self._leaving.wait(), self.context.clock.sleep(seconds))
 
     async def _finish(self, workers: set[asyncio.Task[None]]) -> None:
         """Let what is in hand go on to its end under its own settings, unless the daemon stops meanwhile."""

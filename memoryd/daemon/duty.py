@@ -36,6 +36,11 @@ class Duty:
     """The crews that end their jobs under settings that are no longer those of the daemon."""
     lost: LeaseLost | LedgerCorrupt | None = None
     """Why the daemon must not go on."""
+    ready: bool = False
+    """Once the first crew works."""
+    exhausted: str | None = None
+    """Which bound was passed that no daemon should come to; `exhaustion` is set with it."""
+    exhaustion: asyncio.Event = field(default_factory=asyncio.Event)
     troubles: dict[str, Trouble] = field(default_factory=dict)
     """By id: what is wrong now."""
     _said: str = ""
@@ -44,6 +49,11 @@ class Duty:
         """Stop for good: the ledger is somebody else's, or damaged."""
         self.lost = error
         self.stopping.set()
+
+    def exhaust(self, reason: str) -> None:
+        """Take no more work, and end so that the service manager starts a new daemon."""
+        self.exhausted = reason
+        self.exhaustion.set()
 
     def tell(self, *lines: str) -> None:
         """Tell the service manager something at once."""

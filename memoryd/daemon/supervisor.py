@@ -7,32 +7,63 @@ claims nothing more, ends what it holds under the settings with which that was c
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 
 from memoryd import logs
+from memoryd.clock import Clock
 from memoryd.config import Settings
 from memoryd.daemon import control_socket
 from memoryd.daemon.crew import Crew
 from memoryd.daemon.duty import Duty, Trouble
-from memoryd.daemon.wakeup import Wakeup
-from memoryd.errors import LeaseLost, LedgerCorrupt, MemorydError
+from memoryd.daemon.own_log import OwnLog
+from memoryd.daemon.pulse import Pulse
+from memoryd.daemon.vitals import Bounds
+from memoryd.daemon.wakeup import Wakeup, first_of
+from memoryd.errors import Exhausted, LeaseLost, LedgerCorrupt, MemorydError
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.rescan import distrust
 
 log = logs.get()
 
 REFUSED = "settings_refused"
+EXHAUSTED_SECONDS = 600.0
+"""What jobs in hand may still take when a bound was passed: longer, and the system would end them in the middle."""
 MOST_NAMED = 20
 """Settings that the log names as changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """Who started the daemon and listens to it: the address of its socket, and how often it wants to hear something."""
+
+    address: str | None = None
+    watchdog_seconds: float | None = None
 
 
 class Supervisor:
     """Runs one daemon until it is told to stop. `furnish` opens a context by the settings as they are at that time."""
 
     def __init__(
-        self, furnish: Callable[[], AbstractAsyncContextManager[Context]], *, notify_address: str | None = None
+        self,
+        furnish: Callable[[], AbstractAsyncContextManager[Context]],
+        clock: Clock,
+        *,
+        manager: Manager | None = None,
+        own_log: OwnLog | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
+        manager = manager or Manager()
         self._furnish = furnish
-        self._duty = Duty(notify_address)
+        self._clock = clock
+        self._duty = Duty(manager.address)
+        self._pulse = Pulse(
+            self._duty,
+            clock,
+            self._doing,
+            watchdog_seconds=manager.watchdog_seconds,
+            own_log=own_log,
+            bounds=bounds,
+        )
         self._crew: Crew | None = None
         self._reload_asked = Wakeup()
 
@@ -49,32 +80,51 @@ class Supervisor:
     async def run(self) -> None:
         """Run until `stop`. Raises LeaseLost when the lock went to somebody else, StorageError without a socket.
 
-        Raises LedgerCorrupt when the ledger is found damaged: whoever opened it sets it aside. Raises what `furnish`
-        raises when it is asked first.
+        Raises LedgerCorrupt when the ledger is found damaged: whoever opened it sets it aside; Exhausted when it has
+        passed a bound and should be started anew; and what `furnish` raises when it is asked first.
         """
         try:
             async with asyncio.TaskGroup() as group:
                 await self._run(group)
         except BaseExceptionGroup as several:
             raise _first(several) from None
-        log.info("daemon.stopped")
+        log.info("daemon.stopped", reason=self._duty.exhausted)
         if self._duty.lost is not None:
             raise self._duty.lost
+        if self._duty.exhausted is not None:
+            raise Exhausted(self._duty.exhausted, remedy="it has to be started anew; a service manager does so")
 
     async def _run(self, group: asyncio.TaskGroup) -> None:
         crews: set[asyncio.Task[None]] = set()
-        self._crew = crew = await self._engage(group, crews)
-        context = crew.context
-        async with control_socket.serve(context.home.socket, self._answer):
-            self._duty.tell("READY=1", "STATUS=watching for idle sessions")
-            log.info("daemon.started", agents=sorted(context.agents), provider=context.extract.provider)
-            reloading = group.create_task(self._reload_when_asked(group, crews), name="reload")
-            await self._duty.stopping.wait()
-            self._duty.tell("STOPPING=1", "STATUS=stopping")
-            reloading.cancel()
-            await asyncio.wait({reloading})
-            self._crew.relieve()
-            await asyncio.gather(*crews)
+        pulse = group.create_task(self._pulse.run(), name="pulse")
+        try:
+            self._crew = crew = await self._engage(group, crews)
+            context = crew.context
+            async with control_socket.serve(context.home.socket, self._answer):
+                self._duty.ready = True
+                self._duty.tell("READY=1", f"STATUS={self._doing()}")
+                log.info("daemon.started", agents=sorted(context.agents), provider=context.extract.provider)
+                reloading = group.create_task(self._reload_when_asked(group, crews), name="reload")
+                await first_of(self._duty.stopping.wait(), self._duty.exhaustion.wait())
+                reloading.cancel()
+                await asyncio.wait({reloading})
+                await self._leave(crews)
+        finally:
+            pulse.cancel()
+
+    async def _leave(self, crews: set[asyncio.Task[None]]) -> None:
+        """Let everybody go: when stopping within the grace period, when exhausted once what is in hand has ended."""
+        self._current.relieve()
+        if not self._duty.stopping.is_set():
+            self._duty.tell("STATUS=ending its jobs, to be started anew")
+            ended = asyncio.gather(*crews)
+            await first_of(self._duty.stopping.wait(), self._clock.sleep(EXHAUSTED_SECONDS), asyncio.shield(ended))
+            self._duty.stopping.set()
+        self._duty.tell("STOPPING=1", "STATUS=stopping")
+        await asyncio.gather(*crews)
+
+    def _doing(self) -> str:
+        return self._crew.doing() if self._crew is not None else "starting"
 
     async def _engage(self, group: asyncio.TaskGroup, crews: set[asyncio.Task[None]]) -> Crew:
         """Open the settings of now, and put a crew to work by them. Raises what opening them raises."""
@@ -105,9 +155,8 @@ class Supervisor:
 
     async def _reload_when_asked(self, group: asyncio.TaskGroup, crews: set[asyncio.Task[None]]) -> None:
         while True:
-            await self._reload_asked.wait(self._current.context.clock)
-            clock = self._current.context.clock
-            self._duty.tell("RELOADING=1", f"MONOTONIC_USEC={int(clock.monotonic() * 1_000_000)}")
+            await self._reload_asked.wait(self._clock)
+            self._duty.tell("RELOADING=1", f"MONOTONIC_USEC={int(self._clock.monotonic() * 1_000_000)}")
             try:
                 await self._reload(group, crews)
             except (LeaseLost, LedgerCorrupt) as error:
@@ -120,7 +169,7 @@ class Supervisor:
             except Exception as error:
                 log.exception("service.crashed", service="reload", error_class=type(error).__name__, retry_in=None)
                 self._refuse(f"a fault in memoryd ({type(error).__name__})", "its log has the place")
-            self._duty.tell("READY=1")
+            self._duty.tell("READY=1", f"STATUS={self._doing()}")
 
     async def _reload(self, group: asyncio.TaskGroup, crews: set[asyncio.Task[None]]) -> None:
         """Put a new crew in the place of the old one, which leaves. Raises what opening the new settings raises."""

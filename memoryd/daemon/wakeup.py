@@ -25,7 +25,7 @@ class Wakeup:
         if seconds is None:
             await self._event.wait()
         elif not self._event.is_set():
-            await _first(self._event, clock, seconds)
+            await first_of(self._event.wait(), clock.sleep(seconds))
         was_set = self._event.is_set()
         self._event.clear()
         return was_set
@@ -65,11 +65,9 @@ async def within(clock: Clock, seconds: float, work: Awaitable[T]) -> T:
         doing.cancel()
 
 
-async def _first(event: asyncio.Event, clock: Clock, seconds: float) -> None:
-    tasks = [
-        asyncio.create_task(event.wait(), name="wakeup.event"),
-        asyncio.create_task(clock.sleep(seconds), name="wakeup.timer"),
-    ]
+async def first_of(*waits: Awaitable[object]) -> None:
+    """Wait until one of these is over, and cancel the others."""
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryd.daemon.starts import FILE, MOST
 from tests.control.conftest import Shell
 
 
@@ -67,4 +68,23 @@ def test_beside_a_command_that_holds_the_lock_it_waits_and_says_so(
         waiter.join()
         sender.join()
     assert ended.code == 0, ended
-    assert said == [f"READY=1\nSTATUS=waiting for pid {os.getpid()}"]
+    assert said == [f"READY=1\nWATCHDOG=1\nSTATUS=waiting for pid {os.getpid()}"]
+
+
+def test_under_launchd_a_start_that_fails_again_and_again_stays_down_with_exit_0(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """launchd has no limit on starts, and starts again whatever ended with anything but 0."""
+    monkeypatch.setenv("XPC_SERVICE_NAME", "dev.memoryd")
+    good = shell.home.config_file.read_text()
+    shell.home.config_file.write_text("[discover]\nmin_idel = '1s'\n")
+    assert [shell("run").code for _ in range(MOST)] == [78] * MOST
+    said = shell("run")
+    assert (said.code, said.err.count("start.abandoned")) == (0, 1)
+
+    shell.home.config_file.write_text(good)
+    (shell.codex / "sessions").mkdir(parents=True)
+    sender = signal_when(shell, signal.SIGTERM)
+    assert shell("run").code == 0
+    sender.join()
+    assert not (shell.home.path / FILE).exists()

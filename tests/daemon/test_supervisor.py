@@ -8,8 +8,10 @@ import pytest
 
 from memoryd.clock import SystemClock
 from memoryd.daemon.crew import DISK_PAUSE_SECONDS, DRAIN_SECONDS, WATCHDOG_SECONDS
+from memoryd.daemon.pulse import LONGEST_BEAT_SECONDS
 from memoryd.daemon.ticker import JUMP_SECONDS
-from memoryd.errors import AuthRefused, DiskFull, GitError, LeaseLost, LedgerCorrupt, StorageError
+from memoryd.daemon.vitals import Bounds
+from memoryd.errors import AuthRefused, DiskFull, Exhausted, GitError, LeaseLost, LedgerCorrupt, StorageError
 from memoryd.ledger import jobs, outputs, publications
 from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
 from memoryd.pipeline.context import Agent, Context
@@ -41,6 +43,7 @@ async def test_a_daemon_finds_extracts_consolidates_and_stops(tmp_path: Path, cl
             assert daemon.context.home.socket.exists()
             asked = len(client.asked)
             await daemon.logged("scan.completed", 3)
+            await daemon.pass_time(LONGEST_BEAT_SECONDS)
             await daemon.stop()
             assert daemon.log.events("daemon.stopped")
             assert not daemon.context.home.socket.exists()
@@ -179,6 +182,34 @@ async def test_a_full_disk_pauses_the_workers_and_nothing_is_spent_meanwhile(tmp
         await daemon.logged_in_time("storage.resumed")
         await daemon.logged_in_time("consolidation.published")
         assert (await daemon.ask(do="health"))[0]["paused"] is None
+
+
+async def test_a_daemon_that_passed_a_bound_ends_its_jobs_and_asks_to_be_started_anew(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """Exit 75: a service manager starts it again. It takes no more work, and keeps the watchdog quiet meanwhile."""
+    a_rollout(tmp_path / "codex", now=clock.now(), thread_id=THREAD, turns=["Always use tabs in the Makefile"])
+    client = Hanging()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(PATIENCE_SECONDS)
+        low = Bounds(soft_bytes=0, hard_bytes=0)
+        async with a_daemon(tmp_path, clock, client, bounds=low, notify=str(tmp_path / "notify")) as daemon:
+            await daemon.logged("daemon.exhausted", what="memory")
+            if daemon.context.held:  # it may have had no time to take one
+                await client.asked.wait()
+                await daemon.pass_time(LONGEST_BEAT_SECONDS * 10)
+                assert not daemon.task.done()
+                client.may_answer.set()
+            with pytest.raises(Exhausted, match="MB of memory, more than 0") as caught:
+                await daemon.task
+            (stopped,) = daemon.log.events("daemon.stopped")
+        said = b""
+        while b"STOPPING=1" not in said:
+            said += manager.recv(4096)
+    assert caught.value.exit_code == 75
+    assert "MB of memory" in stopped["reason"]
+    assert b"STATUS=ending its jobs, to be started anew" in said
 
 
 async def test_a_replaced_lock_stops_the_daemon_with_its_reason(tmp_path: Path, clock: FakeClock) -> None:

@@ -55,7 +55,7 @@ async def test_fifty_ticks_and_a_touched_file_cost_no_request(
     )
     caplog.set_level(logging.DEBUG, logger="memoryd")
     async with a_house(ticking_fast(settings), SystemClock()) as context:
-        supervisor = Supervisor(lambda: nullcontext(context))
+        supervisor = Supervisor(lambda: nullcontext(context), context.clock)
         running = asyncio.create_task(supervisor.run())
         await until(lambda: len(said(caplog, "scan.completed")) >= 1)
         thread_id = a_session_of_now(place.codex, "Always name the migration after the ticket.")

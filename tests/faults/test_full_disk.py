@@ -122,7 +122,7 @@ async def test_a_running_daemon_goes_on_when_the_room_is_back(
                 await asyncio.sleep(0.02)
 
     async with a_house(settings, HastyClock()) as context:
-        supervisor = Supervisor(lambda: nullcontext(context))
+        supervisor = Supervisor(lambda: nullcontext(context), context.clock)
         running = asyncio.create_task(supervisor.run())
         await until_said("scan.completed")
         filler = fill(small)

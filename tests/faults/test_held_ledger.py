@@ -68,7 +68,7 @@ async def test_a_result_outlasts_a_lock_that_another_program_holds(tmp_path: Pat
 
         client = Answering(answer)  # type: ignore[arg-type]  # gives what good_model gives
         context = with_client(opened, client)
-        supervisor = Supervisor(lambda: nullcontext(context))
+        supervisor = Supervisor(lambda: nullcontext(context), context.clock)
         running = asyncio.create_task(supervisor.run())
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not held:

@@ -18,7 +18,9 @@ from memoryd.daemon.crew import DISK_PAUSE_SECONDS
 from memoryd.daemon.ground import Ground, open_ground
 from memoryd.daemon.house import DAEMON, furnish
 from memoryd.daemon.notify import notify
-from memoryd.daemon.supervisor import Supervisor
+from memoryd.daemon.own_log import OwnLog
+from memoryd.daemon.starts import Starts
+from memoryd.daemon.supervisor import Manager, Supervisor
 from memoryd.daemon.wakeup import within
 from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt
 from memoryd.pipeline.context import Context
@@ -38,8 +40,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run until SIGTERM or SIGINT; exit 0."""
-    return asyncio.run(_run(_Configuration(args)))
+    """Run until SIGTERM or SIGINT; exit 0. Under launchd, which has no limit on starts, the sixth failure ends well."""
+    environ = config.environ()
+    if not config.started_by_launchd(environ):
+        return asyncio.run(_run(_Configuration(args)))
+    logs.configure("auto", "info")
+    starts = Starts((args.home or config.default_home(environ)).absolute(), SystemClock())
+    if not starts.begin():
+        return 0
+    code = asyncio.run(_run(_Configuration(args)))
+    starts.forget()
+    return code
 
 
 class _Configuration:
@@ -72,11 +83,13 @@ class _Configuration:
 async def _run(configuration: _Configuration) -> int:
     clock, environ, home = SystemClock(), config.environ(), configuration.settings.home
     address = config.notify_socket(environ)
+    manager = Manager(address, config.watchdog_seconds(environ, os.getpid()))
     signals, replaced = _Signals(), 0
     while not signals.stop.is_set():
         try:
             async with open_ground(home, clock=clock, environ=environ, role=DAEMON) as ground:
-                await signals.watch(Supervisor(partial(configuration.furnish, ground), notify_address=address))
+                furnish_now, own_log = partial(configuration.furnish, ground), OwnLog.found_in(home)
+                await signals.watch(Supervisor(furnish_now, clock, manager=manager, own_log=own_log))
                 return 0
         except LedgerCorrupt:
             replaced += 1
@@ -84,7 +97,7 @@ async def _run(configuration: _Configuration) -> int:
                 raise
         except DiskFull as error:
             log.warning("storage.paused", service="start", error=str(error), retry_in=DISK_PAUSE_SECONDS)
-            notify(address, "READY=1", "STATUS=waiting for room on the disk")
+            notify(address, "READY=1", "WATCHDOG=1", "STATUS=waiting for room on the disk")
             with suppress(TimeoutError):
                 await within(clock, DISK_PAUSE_SECONDS, signals.stop.wait())
         except LedgerBusy:
@@ -94,7 +107,7 @@ async def _run(configuration: _Configuration) -> int:
             if address is None and who.role == DAEMON:
                 print(f"memoryd is already running (pid {who.pid}); nothing to do")
                 return 0
-            notify(address, "READY=1", f"STATUS=waiting for pid {who.pid}")
+            notify(address, "READY=1", "WATCHDOG=1", f"STATUS=waiting for pid {who.pid}")
             with suppress(TimeoutError):
                 await within(clock, WAIT_SECONDS, signals.stop.wait())
     return 0
