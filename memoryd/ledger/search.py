@@ -4,21 +4,25 @@ An entry is a bullet, a task, a part of a rollout summary or of a skill. Which f
 beside them, so that a refresh reads and writes only what differs.
 """
 
+import hashlib
 import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from memoryd.ledger import meta, queries
-from memoryd.ledger.rows import change, fetch_all
+from memoryd.ledger.rows import change, fetch_in_order
 
 _SQL = queries.load("search")
 _CONNECTION = queries.load("connection")
 
 FORMAT_KEY: Final = "search_format"
 """Which way of making entries the index was made in."""
+
+NOTHING: Final = '""'
+"""The FTS5 expression that holds for no entry."""
 
 State: TypeAlias = tuple[int, int]
 """Size in bytes and modification time in ns of a file."""
@@ -61,10 +65,16 @@ class Filters:
     scopes: Collection[str] | None = None
     since: float | None = None
 
-    @property
-    def is_open(self) -> bool:
-        """Everything is asked for."""
-        return all(each is None for each in (self.kinds, self.marks, self.scopes, self.since))
+    def applied_to(self, words: str) -> str:
+        """Return an FTS5 expression that holds for the entries asked for, of those for which `words` holds."""
+        asked = (("kind", self.kinds), ("mark", self.marks), ("scope", self.scopes))
+        places = [
+            [_place_word(name, value) for value in sorted(values)] for name, values in asked if values is not None
+        ]
+        if not all(places):
+            return NOTHING
+        parts = [f"place : ({' OR '.join(some)})" for some in places]
+        return " AND ".join([*parts, f"{{text context handles}} : ({words})"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +93,6 @@ class Found:
     updated_at: int | None
     opening: int
     rows_digest: str
-    text: str
-    context: str
 
 
 def known_files(conn: sqlite3.Connection, *, made_as: str) -> dict[str, State]:
@@ -159,25 +167,24 @@ def count_matches(conn: sqlite3.Connection, words: str) -> int:
 
 def rank(conn: sqlite3.Connection, words: str, filters: Filters, *, limit: int) -> list[tuple[int, float]]:
     """Return (number, BM25 score, larger is better) of the best matches of an FTS5 expression, the best first."""
-    if filters.is_open:
-        rows = conn.execute(_SQL["rank_matches"], {"words": words, "limit": limit})
+    parameters = {"words": filters.applied_to(words), "limit": limit}
+    if filters.since is None:
+        rows = conn.execute(_SQL["rank_matches"], parameters)
     else:
-        parameters = {
-            "words": words,
-            "kinds": _json(filters.kinds),
-            "marks": _json(filters.marks),
-            "scopes": _json(filters.scopes),
-            "since": filters.since,
-            "limit": limit,
-        }
-        rows = conn.execute(_SQL["rank_filtered_matches"], parameters)
+        rows = conn.execute(_SQL["rank_recent_matches"], {**parameters, "since": filters.since})
     return [(entry_id, -score) for entry_id, score in rows.fetchall()]
 
 
 def found(conn: sqlite3.Connection, ids: Iterable[int]) -> dict[int, Found]:
     """Return what is known of entries, by their numbers."""
-    rows = fetch_all(conn, _SQL["list_found"], {"ids": json.dumps(list(ids))}, _found)
+    rows = fetch_in_order(conn, _SQL["list_found"], {"ids": json.dumps(list(ids))}, _found)
     return {row.id: row for row in rows}
+
+
+def text_of(conn: sqlite3.Connection, entry_id: int) -> str:
+    """Return what is shown of an entry, empty when it is there no more."""
+    row = conn.execute(_SQL["find_text"], {"id": entry_id}).fetchone()
+    return "" if row is None else str(row[0])
 
 
 def usage_of(conn: sqlite3.Connection, threads: Collection[str]) -> dict[str, tuple[int, int]]:
@@ -186,12 +193,15 @@ def usage_of(conn: sqlite3.Connection, threads: Collection[str]) -> dict[str, tu
     return {thread_id: (count, last) for thread_id, count, last in rows}
 
 
-def _found(*, threads: str, **columns: object) -> Found:
-    return Found(threads=tuple(json.loads(threads)), **columns)  # type: ignore[arg-type]  # columns of the view
+def _found(row: tuple[Any, ...]) -> Found:
+    entry_id, path, line, end_line, kind, scope, mark, section, threads, *rest = row
+    known_by = tuple(json.loads(threads))
+    return Found(entry_id, path, line, end_line, kind, scope, mark, section, known_by, *rest)
 
 
-def _json(values: Collection[str] | None) -> str | None:
-    return None if values is None else json.dumps(sorted(values))
+def _place_word(name: str, value: str) -> str:
+    """Return the one word by which the index knows a kind, a mark or a scope: letters and digits alone."""
+    return f"{name}{hashlib.sha256(value.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def _replace(conn: sqlite3.Connection, path: str, entries: Sequence[NewEntry]) -> int:
@@ -233,5 +243,7 @@ def _insert(conn: sqlite3.Connection, path: str, entry: NewEntry) -> None:
         "digest": entry.digest,
     }
     (entry_id,) = conn.execute(_SQL["insert_entry"], row).fetchone()
-    words = {"id": entry_id, "text": entry.text, "context": entry.context, "handles": entry.handles}
+    known = (("kind", entry.kind), ("mark", entry.mark), ("scope", entry.scope))
+    place = " ".join(_place_word(name, value) for name, value in known if value is not None)
+    words = {"id": entry_id, "text": entry.text, "context": entry.context, "handles": entry.handles, "place": place}
     change(conn, _SQL["insert_words"], words)

@@ -19,19 +19,21 @@ RECENT_DAYS: Final = 90.0
 USAGE_SHARE: Final = 0.10
 RECENCY_SHARE: Final = 0.10
 """How much use, and recency, can add to a relevance: enough to decide between what fits about as well."""
-ELSEWHERE: Final = 0.6
-"""What holds in another project counts so much, when somebody asks from within one."""
-KIND_SHARES: Final[Mapping[str, float]] = {"bullet": 1.0, "skill": 0.9, "task": 0.85, "summary": 0.75}
+ELSEWHERE: Final = 1 / 3
+"""When somebody asks from within a project, what holds in another must fit three times as well to come first."""
+EVERYWHERE: Final = 0.9
+"""What holds in the project itself is the more specific, where something that holds everywhere fits as well."""
+KIND_SHARES: Final[Mapping[str, float]] = {"bullet": 1.0, "skill": 0.9, "task": 0.8, "summary": 0.6}
 """The handbook is what holds now; a summary is what one session saw, which may have been overtaken since."""
 MANY_USES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is known of an entry beside its words; instants are epoch seconds."""
+    """What is known of an entry beside its words; `place_share` by where it holds; instants are epoch seconds."""
 
     kind: str
-    is_near: bool
+    place_share: float
     updated_at: int | None
     uses: int = 0
     last_use: int = 0
@@ -73,8 +75,7 @@ def newest(instants: Iterable[int | None]) -> int | None:
 
 
 def _weight(known: Standing, now: float) -> float:
-    place = 1.0 if known.is_near else ELSEWHERE
     used = min(1.0, log1p(known.uses) / log1p(MANY_USES))
     latest = newest((known.updated_at, known.last_use or None))
     recent = 0.0 if latest is None else exp(-max(0.0, now - latest) / (RECENT_DAYS * DAY_SECONDS))
-    return place * KIND_SHARES[known.kind] * (1 + USAGE_SHARE * used + RECENCY_SHARE * recent)
+    return known.place_share * KIND_SHARES[known.kind] * (1 + USAGE_SHARE * used + RECENCY_SHARE * recent)

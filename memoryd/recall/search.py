@@ -15,16 +15,18 @@ from memoryd.ledger import search as ledger
 from memoryd.ledger.search import Filters, Found
 from memoryd.recall import near, places_now, ranking
 from memoryd.recall.ranking import Ranking, Standing
-from memoryd.recall.search_words import Term, any_of, prefixes_of, terms_of
+from memoryd.recall.search_words import Term, any_of, parts_of, prefixes_of, terms_of
 from memoryd.recall.snippets import snippet_of
 from memoryd.workspace.claims import GLOBAL_SCOPE, NOTED, UNMARKED
 from memoryd.workspace.layout import Home
 
 CANDIDATES: Final = 80
 """How many matches are looked at closely: the best by words alone are among them."""
-TELLING_MATCHES: Final = 2_000
-"""Words are taken, the rarest first, until so many entries match: what stands in most entries tells little, and costs
-most."""
+FEW: Final = 10
+"""With fewer matches, beginnings of words are looked for as well."""
+TELLING_MATCHES: Final = 4_000
+"""Where all projects are searched, words are taken, the rarest first, until so many entries match: what stands in most
+entries tells least, and costs most."""
 FEWEST_TERMS: Final = 3
 """So many terms are taken however common they are."""
 MARKS: Final = ("stated", "verified", "inferred", NOTED, UNMARKED)
@@ -108,9 +110,10 @@ def has_index(conn: sqlite3.Connection) -> bool:
 
 def by_words(conn: sqlite3.Connection, terms: Sequence[Term], filters: Filters) -> Mapping[int, float]:
     """Rank by BM25 over the telling words; beginnings of words join in when these find little."""
-    telling = _telling(conn, terms)
+    known = _known(conn, terms)
+    telling = _telling(known) if filters.scopes is None else [term for _, term in known]
     ranked = ledger.rank(conn, any_of(telling), filters, limit=CANDIDATES) if telling else []
-    if len(ranked) < CANDIDATES // 8 and (prefixes := prefixes_of(terms)):
+    if len(ranked) < FEW and (prefixes := prefixes_of(terms)):
         weaker = ledger.rank(conn, any_of(prefixes), filters, limit=CANDIDATES)
         scale = min((score for _, score in ranked), default=1.0)
         best = max((score for _, score in weaker), default=1.0)
@@ -154,14 +157,22 @@ def _relevance(
     return ranking.fuse(rankings)
 
 
-def _telling(conn: sqlite3.Connection, terms: Sequence[Term]) -> list[Term]:
-    counted = sorted(((ledger.count_matches(conn, term.expression), term) for term in terms), key=lambda pair: pair[0])
+def _known(conn: sqlite3.Connection, terms: Sequence[Term]) -> list[tuple[int, Term]]:
+    """Return in how many entries the terms stand, those in most last; of one that stands nowhere, its parts instead."""
+    counted = {term: ledger.count_matches(conn, term.expression) for term in terms}
+    for term in [term for term, count in counted.items() if not count]:
+        counted |= {part: ledger.count_matches(conn, part.expression) for part in parts_of(term)}
+    return sorted(((count, term) for term, count in counted.items() if count), key=lambda pair: pair[0])
+
+
+def _telling(known: Sequence[tuple[int, Term]]) -> list[Term]:
+    """Leave out what stands in too many entries, but for the first few."""
     telling: list[Term] = []
     matches = 0
-    for count, term in counted:
-        if count and (len(telling) < FEWEST_TERMS or matches + count <= TELLING_MATCHES):
+    for count, term in known:
+        matches += count
+        if len(telling) < FEWEST_TERMS or matches <= TELLING_MATCHES:
             telling.append(term)
-            matches += count
     return telling
 
 
@@ -172,13 +183,19 @@ def _standing(
     return {
         entry.id: Standing(
             entry.kind,
-            here is None or entry.scope == GLOBAL_SCOPE or entry.scope in here,
+            _place_share(entry.scope, here),
             entry.updated_at,
             sum(used.get(thread, (0, 0))[0] for thread in entry.threads),
             max((used.get(thread, (0, 0))[1] for thread in entry.threads), default=0),
         )
         for entry in known.values()
     }
+
+
+def _place_share(scope: str, here: Collection[str] | None) -> float:
+    if here is None or scope in here:
+        return 1.0
+    return ranking.EVERYWHERE if scope == GLOBAL_SCOPE else ranking.ELSEWHERE
 
 
 def _hits(
@@ -191,10 +208,10 @@ def _hits(
     for entry, score in ranked:
         if len(hits) == limit:
             break
-        line = files.line_of(entry)
-        if line is None or (entry.scope, entry.text) in seen:
+        line, text = files.line_of(entry), ledger.text_of(conn, entry.id)
+        if line is None or (entry.scope, text) in seen:
             continue
-        seen.add((entry.scope, entry.text))
+        seen.add((entry.scope, text))
         hits.append(
             Hit(
                 path=entry.path,
@@ -204,8 +221,8 @@ def _hits(
                 scope=entry.scope,
                 mark=entry.mark,
                 section=entry.section,
-                text=entry.text,
-                snippet=snippet_of(entry.text, terms),
+                text=text,
+                snippet=snippet_of(text, terms),
                 threads=entry.threads,
                 updated_at=entry.updated_at,
                 score=round(score, 6),

@@ -40,22 +40,35 @@ STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Something to look for: words in a row. `weight` is how much of a question it is, among the other terms."""
+    """Something to look for, in one of its spellings, each some words in a row.
 
-    words: tuple[str, ...]
-    weight: float = 1.0
+    `parts`: what is looked for instead when it stands nowhere so. `is_prefix`: the last word is the beginning of one.
+    """
+
+    spellings: tuple[tuple[str, ...], ...]
+    parts: tuple[str, ...] = ()
     is_prefix: bool = False
 
     @property
     def expression(self) -> str:
         """Render it for FTS5: quoted, so that nothing in it is syntax; only letters and digits are in it at all."""
-        return f'"{" ".join(self.words)}"{"*" if self.is_prefix else ""}'
+        return " OR ".join(f'"{" ".join(words)}"{"*" if self.is_prefix else ""}' for words in self.spellings)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Its words as they were asked for."""
+        return self.spellings[0]
+
+
+def word(text: str, *, is_prefix: bool = False) -> Term:
+    """Return the term that is one word."""
+    return Term(((text,),), is_prefix=is_prefix)
 
 
 def terms_of(question: str) -> tuple[Term, ...]:
     """Return what a question looks for, each term once, in its order; empty when it has no letter and no digit.
 
-    An identifier is looked for whole (its parts in a row, and written together) and by its parts.
+    An identifier is one term: its parts in a row, or written together.
     """
     text = unicodedata.normalize("NFC", question[:MAX_QUESTION])
     found = list(_terms(text))
@@ -63,13 +76,15 @@ def terms_of(question: str) -> tuple[Term, ...]:
     return tuple(dict.fromkeys(telling or found))[:MAX_TERMS]
 
 
+def parts_of(term: Term) -> tuple[Term, ...]:
+    """Return what is looked for when a term is found nowhere: the parts of an identifier that tell something."""
+    return tuple(word(part) for part in term.parts if len(part) > 1 and part not in STOP_WORDS)
+
+
 def prefixes_of(terms: Iterable[Term]) -> tuple[Term, ...]:
     """Return the beginnings of words: what is asked for when the words themselves find too little."""
-    return tuple(
-        Term(term.words, term.weight, is_prefix=True)
-        for term in terms
-        if len(term.words) == 1 and len(term.words[0]) >= MIN_PREFIX
-    )
+    words = (each for term in terms for each in (term.parts or term.words))
+    return tuple(word(each, is_prefix=True) for each in words if len(each) >= MIN_PREFIX)
 
 
 def any_of(terms: Iterable[Term]) -> str:
@@ -97,20 +112,19 @@ def plain_words(text: str) -> list[str]:
 
 def _terms(text: str) -> Iterator[Term]:
     for chunk in text.split():
-        yield from _identifier(chunk)
-        for word in _WORD.findall(chunk):
-            for run in _UNSPACED.findall(word):
-                yield from (Term((pair,)) for pair in _pairs(run) or [run])
-            yield from (Term((spaced.casefold(),)) for spaced in _UNSPACED.sub(" ", word).split())
-
-
-def _identifier(chunk: str) -> Iterator[Term]:
-    for compound in _COMPOUND.findall(chunk):
-        parts = tuple(_parts(compound))
-        if len(parts) > 1:
-            yield Term(parts)
-            yield Term(("".join(parts),))
-            yield from (Term((part,)) for part in parts if len(part) > 1)
+        rest = chunk
+        for compound in _COMPOUND.findall(chunk):
+            parts = tuple(_parts(compound))
+            plain = tuple(part.casefold() for part in _WORD.findall(compound))
+            if len(parts) > 1 and not _UNSPACED.search(compound):
+                yield Term(
+                    tuple(dict.fromkeys((parts, plain, ("".join(parts),)))), tuple(dict.fromkeys((*plain, *parts)))
+                )
+                rest = rest.replace(compound, " ", 1)
+        for each in _WORD.findall(rest):
+            for run in _UNSPACED.findall(each):
+                yield from (word(pair) for pair in _pairs(run) or [run])
+            yield from (word(spaced.casefold()) for spaced in _UNSPACED.sub(" ", each).split())
 
 
 def _parts(compound: str) -> list[str]:

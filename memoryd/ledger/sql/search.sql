@@ -28,7 +28,7 @@ RETURNING id;
 
 -- name: insert_words
 -- The words of an entry.
-INSERT INTO search_words (rowid, text, context, handles) VALUES (:id, :text, :context, :handles);
+INSERT INTO search_words (rowid, text, context, handles, place) VALUES (:id, :text, :context, :handles, :place);
 
 -- name: move_entry
 -- The same words, on another line.
@@ -51,36 +51,41 @@ INSERT INTO search_words (search_words) VALUES ('rebuild');
 SELECT count(*) FROM search_entries;
 
 -- name: list_scopes
--- The directories that entries hold in.
-SELECT DISTINCT scope FROM search_entries;
+-- The directories that entries hold in, found by steps from each to the next: there are far fewer than entries.
+WITH RECURSIVE steps (scope) AS (
+  SELECT min(scope) FROM search_entries
+  UNION ALL
+  SELECT (SELECT min(e.scope) FROM search_entries AS e WHERE e.scope > steps.scope) FROM steps
+  WHERE steps.scope IS NOT NULL
+)
+SELECT scope FROM steps WHERE scope IS NOT NULL;
 
 -- name: count_matches
 -- In how many entries a word stands: what stands in most of them tells little.
 SELECT count(*) FROM search_words WHERE search_words MATCH :words;
 
 -- name: rank_matches
--- The best matches by their words alone: what is shown counts most, then identifiers, then the headings above.
-SELECT rowid, bm25(search_words, 4.0, 1.5, 2.0) AS score FROM search_words
+-- The best matches by their words alone: what is shown counts most, then the headings above, then identifiers in parts.
+SELECT rowid, bm25(search_words, 4.0, 1.5, 1.0, 0.0) AS score FROM search_words
 WHERE search_words MATCH :words
 ORDER BY score LIMIT :limit;
 
--- name: rank_filtered_matches
--- The same among the entries that are asked for; NULL asks for all. Lists are JSON.
-SELECT w.rowid, bm25(search_words, 4.0, 1.5, 2.0) AS score
+-- name: rank_recent_matches
+-- The same among what is not older than an instant; what is of no known time is older.
+SELECT w.rowid, bm25(search_words, 4.0, 1.5, 1.0, 0.0) AS score
 FROM search_words AS w JOIN search_entries AS e ON e.id = w.rowid
-WHERE search_words MATCH :words
-  AND (:kinds IS NULL OR e.kind IN (SELECT value FROM json_each(:kinds)))
-  AND (:marks IS NULL OR e.mark IN (SELECT value FROM json_each(:marks)))
-  AND (:scopes IS NULL OR e.scope IN (SELECT value FROM json_each(:scopes)))
-  AND (:since IS NULL OR e.updated_at >= :since)
+WHERE search_words MATCH :words AND e.updated_at >= :since
 ORDER BY score LIMIT :limit;
 
 -- name: list_found
--- All that is known of the entries with these numbers.
+-- All that is known of the entries with these numbers, their words aside.
 SELECT e.id, e.path, e.line, e.end_line, e.kind, e.scope, e.mark, e.section, e.threads, e.updated_at, e.opening,
-       e.rows_digest, w.text, w.context
-FROM json_each(:ids) AS wanted JOIN search_entries AS e ON e.id = wanted.value
-     JOIN search_words AS w ON w.rowid = e.id;
+       e.rows_digest
+FROM json_each(:ids) AS wanted JOIN search_entries AS e ON e.id = wanted.value;
+
+-- name: find_text
+-- What is shown of an entry.
+SELECT text FROM search_words WHERE rowid = :id;
 
 -- name: list_usage_of
 -- How often, and when last, sessions were cited.

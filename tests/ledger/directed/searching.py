@@ -39,7 +39,7 @@ def _put(conn: sqlite3.Connection, entries: dict[str, list[NewEntry]]) -> None:
 
 def _all(conn: sqlite3.Connection) -> list[tuple[str, int, str]]:
     ids = [row[0] for row in conn.execute("SELECT id FROM search_entries")]
-    return sorted((each.path, each.line, each.text) for each in search.found(conn, ids).values())
+    return sorted((each.path, each.line, search.text_of(conn, each.id)) for each in search.found(conn, ids).values())
 
 
 SCHEDULES: tuple[Callable[[sqlite3.Connection], None], ...] = (

@@ -37,9 +37,10 @@ CREATE TABLE search_files (
 ) STRICT, WITHOUT ROWID;
 
 -- text: what is shown; context: the headings and keywords that it stands under; handles: its identifiers in their parts,
--- and pairs of characters for scripts that put no space between words.
+-- and pairs of characters for scripts that put no space between words; place: kind, mark and scope, a word each, so that
+-- a search in one project looks at no other.
 CREATE VIRTUAL TABLE search_words USING fts5 (
-  text, context, handles, tokenize = 'porter unicode61 remove_diacritics 2'
+  text, context, handles, place, tokenize = 'porter unicode61 remove_diacritics 2'
 );
 
 PRAGMA user_version = 9;
