@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, str]] = {
     "run": "run the daemon in the foreground",
     "service": "install memoryd as a service of your session; its status, restart, log, uninstall",
     "import": "bring in what Codex or Claude Code have learned by themselves; nothing is sent",
+    "export": "write out what was learned, as files and JSON lines",
     "sync": "make one full pass: discover, extract what is due, consolidate if dirty",
     "status": "say what it is doing, what waits and until when, spend and health",
     "usage": "say what models were asked for, by day, job or model, and what it took",

@@ -1,0 +1,145 @@
+"""What was learned, written out for people and other programs: files as they are, rows as JSON lines (README: export).
+
+Everything was redacted before it was kept, and is once more: the patterns may be newer than what they are applied to.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Final
+
+from memoryd.clock import rfc3339
+from memoryd.errors import UsageError
+from memoryd.ledger import claims, holds, outputs
+from memoryd.ledger.claims import ClaimRow
+from memoryd.ledger.outputs import SelectedOutput
+from memoryd.redact import Redactor
+from memoryd.trees import remove_tree
+from memoryd.workspace.files import translated, write_private
+from memoryd.workspace.folder import Folder
+from memoryd.workspace.layout import Home
+
+FORMAT: Final = "memoryd-export"
+FORMAT_VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+OUTPUTS: Final = "stage1_outputs.jsonl"
+CLAIMS: Final = "claims.jsonl"
+MEMORIES: Final = "memories"
+MAX_CLAIMS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The rows of a ledger that are exported: of sessions that may be remembered, and every claim, closed ones too."""
+
+    outputs: tuple[SelectedOutput, ...] = ()
+    claims: tuple[ClaimRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written."""
+
+    folder: Path
+    files: int
+    outputs: int
+    claims: int
+    left_out: Mapping[str, str]
+
+
+def learned(conn: Connection) -> Learned:
+    """Read the rows to export."""
+    rows = [outputs.get(conn, each.thread_id) for each in holds.remembered(conn)]
+    ids = sorted(claim.id for claim in claims.every(conn, limit=MAX_CLAIMS))
+    whole = [claims.get(conn, claim_id) for claim_id in ids]  # with their sessions
+    return Learned(tuple(row for row in rows if row), tuple(claim for claim in whole if claim))
+
+
+def check_place(target: Path, home: Home, *, force: bool) -> None:
+    """Refuse a place where an export could harm something. Raises UsageError, StorageError."""
+    real, ours = target.resolve(), home.path.resolve()
+    if real.is_relative_to(ours) or ours.is_relative_to(real):
+        raise UsageError(
+            f"cannot export to {target}: it holds memoryd's own folder, or lies in it", remedy="name another folder"
+        )
+    if target.exists() and not target.is_dir():
+        raise UsageError(
+            f"cannot export to {target}: it is no folder", remedy="name a folder, or one that is not there"
+        )
+    with translated("list", target):
+        is_empty = not target.is_dir() or next(target.iterdir(), None) is None
+    if not is_empty and not force:
+        raise UsageError(
+            f"cannot export to {target}: it is not empty",
+            remedy="name an empty folder or a new one; --force replaces an export there, and leaves the rest",
+        )
+
+
+def export(home: Home, rows: Learned, target: Path, redactor: Redactor, *, now: float) -> Exported:
+    """Write everything to `target` (blocking): folders 0700, files 0600; an earlier export there is replaced."""
+    folder = Folder.read(home.memories) if home.memories.is_dir() else Folder()
+    if _is_export(target):
+        remove_tree(target / MEMORIES)
+    with translated("make the folder", target):
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if (target / MEMORIES).is_symlink():
+            raise UsageError(f"{target / MEMORIES} is a symlink", remedy="remove it, or name another folder")
+    for path, text in folder.files.items():
+        write_private(target / MEMORIES / path, redactor.clean(text).encode("utf-8", "replace"))
+    write_private(target / OUTPUTS, _lines((_output(row) for row in rows.outputs), redactor))
+    write_private(target / CLAIMS, _lines((asdict(row) for row in rows.claims), redactor))
+    left_out = {path: reason.value for path, reason in folder.odd.items() if not path.startswith(".")}
+    done = Exported(target, len(folder.files), len(rows.outputs), len(rows.claims), left_out)
+    manifest = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "memoryd": version("memoryd"),
+        "exported_at": rfc3339(int(now)),
+        "files": done.files,
+        "stage1_outputs": done.outputs,
+        "claims": done.claims,
+        "left_out": dict(left_out),
+    }
+    # last, so that what is cut short is no export yet
+    write_private(target / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+    return done
+
+
+def _output(row: SelectedOutput) -> dict[str, object]:
+    """Return the published columns in their order, and what is known of the session."""
+    return {
+        "thread_id": row.thread_id,
+        "source_updated_at": row.source_updated_at,
+        "raw_memory": row.raw_memory,
+        "rollout_summary": row.rollout_summary,
+        "rollout_slug": row.rollout_slug,
+        "generated_at": row.generated_at,
+        "usage_count": row.usage_count,
+        "last_usage": row.last_usage,
+        "selected_for_phase2": row.selected_for_phase2,
+        "selected_for_phase2_source_updated_at": row.selected_for_phase2_source_updated_at,
+        "agent": row.agent,
+        "cwd": row.cwd,
+        "git_branch": row.git_branch,
+        "rollout_path": row.rollout_path,
+    }
+
+
+def _lines(rows: Iterable[Mapping[str, object]], redactor: Redactor) -> bytes:
+    def cleaned(value: object) -> object:
+        return redactor.clean(value) if isinstance(value, str) else value
+
+    texts = (json.dumps({name: cleaned(value) for name, value in row.items()}, ensure_ascii=False) for row in rows)
+    return "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
+
+
+def _is_export(target: Path) -> bool:
+    """Say whether a folder was written by `export`: only then what stands in it is ours to remove."""
+    try:
+        known = json.loads((target / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(known, dict) and known.get("format") == FORMAT

@@ -1,0 +1,97 @@
+"""What shells complete is what the commands understand; bash's own function is asked where there is a bash."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memoryd.control.main import COMMANDS, load, main, parser_of
+from tests.control.conftest import Shell
+
+BASH = shutil.which("bash")
+needs_bash = pytest.mark.skipif(BASH is None, reason="there is no bash")
+
+
+@pytest.fixture
+def script(tmp_path: Path, shell: Shell) -> Path:
+    said = shell_completion(shell, "bash")
+    path = tmp_path / "completion.bash"
+    path.write_text(said)
+    return path
+
+
+def shell_completion(shell: Shell, name: str) -> str:
+    shell._capsys.readouterr()
+    assert main(["completion", name]) == 0
+    return shell._capsys.readouterr().out
+
+
+def completed(script: Path, *words: str) -> list[str]:
+    """Ask bash's function what the last of these words may become."""
+    assert BASH is not None
+    ask = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _memoryd; printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(
+        [BASH, "--norc", "-c", ask, "-", str(script), *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        cwd=script.parent,
+    )
+    assert done.stderr == ""
+    return [row for row in done.stdout.split("\n") if row]
+
+
+@needs_bash
+def test_the_first_word_is_a_command(script: Path) -> None:
+    offered = completed(script, "memoryd", "")
+    assert set(COMMANDS) <= set(offered)
+    assert completed(script, "memoryd", "im") == ["import"]
+    assert completed(script, "memoryd", "--home", "somewhere", "im") == ["import"]
+
+
+@needs_bash
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("import", "co"), ["codex"]),
+        (("import", "codex", "--dr"), ["--dry-run"]),
+        (("connect", "ge"), ["gemini"]),
+        (("init", "--provider", "anth"), ["anthropic"]),
+        (("sync", "--backfill", ""), ["recent", "all"]),
+        (("jobs", "re"), ["retry"]),
+        (("completion", "z"), ["zsh"]),
+        (("service", "inst"), ["install"]),
+        (("service", "install", "--ling"), ["--linger"]),
+        (("init", "--model", ""), []),
+    ],
+)
+def test_words_options_and_their_values_follow(script: Path, words: tuple[str, ...], offered: list[str]) -> None:
+    assert completed(script, "memoryd", *words) == offered
+
+
+@needs_bash
+def test_files_are_completed_where_one_belongs(script: Path) -> None:
+    (script.parent / "a session.jsonl").touch()
+    (script.parent / "folder").mkdir()
+    assert completed(script, "memoryd", "status", "--home", "fol") == ["folder"]
+    assert "completion.bash" in completed(script, "memoryd", "explain", "compl")
+
+
+@needs_bash
+def test_every_option_of_every_command_is_offered(script: Path) -> None:
+    text = script.read_text()
+    for name in COMMANDS:
+        row = next(row for row in text.splitlines() if row.strip().startswith(f'"{name}") '))
+        for action in parser_of(name, load(name))._actions:
+            assert all(option in row.split('"')[3].split() for option in action.option_strings), (name, action)
+
+
+@pytest.mark.parametrize("name", ["zsh", "fish"])
+def test_the_others_name_every_command_and_are_understood_where_that_shell_is(shell: Shell, name: str) -> None:
+    text = shell_completion(shell, name)
+    assert all(command in text for command in COMMANDS)
+    program = shutil.which(name)
+    if program is not None:
+        subprocess.run([program, "-n", "-c", text], check=True, timeout=60)
