@@ -1,7 +1,7 @@
-"""The hook's runner at a path that upgrades keep: MEMORYD_HOME/bin/hook, a shell script that fails open by itself.
+"""What agents start, at paths that upgrades keep: MEMORYD_HOME/bin/hook, a shell script that fails open by itself.
 
 It starts the interpreter that memoryd runs with on a copy of hook.py beside it, so that neither a package that is being
-replaced nor its imports stand between an agent and its session.
+replaced nor its imports stand between an agent and its session. MEMORYD_HOME/bin/memoryd is the command for this home.
 """
 
 import shlex
@@ -16,6 +16,7 @@ from memoryd.workspace.layout import Home
 
 RUNNER: Final = "hook"
 PROGRAM: Final = "hook.py"
+COMMAND: Final = "memoryd"
 _SCRIPT: Final = """\
 #!/bin/sh
 # Written by memoryd, and rewritten when it starts. Called as `hook AGENT EVENT` by agents; says nothing when it cannot.
@@ -29,9 +30,20 @@ done
 exit 0
 """
 
+_COMMAND_SCRIPT: Final = """\
+#!/bin/sh
+# Written by memoryd, and rewritten when it starts. The command `memoryd` for this home, at a path that upgrades keep.
+python={interpreter}
+if [ -x "$python" ]; then
+  exec "$python" -P -m memoryd.control.main --home {home} "$@"
+fi
+echo "memoryd: the Python that it was installed with is gone: $python" >&2
+exit 1
+"""
+
 
 def install_runner(home: Home, interpreters: Sequence[str] = ()) -> Path:
-    """Write the runner where it is missing or is not what it should be; return its path. Raises StorageError.
+    """Write both where they are missing or are not what they should be; return the hook's. Raises StorageError.
 
     `interpreters`: absolute paths, the first that exists is taken; by default the running one and the one below it.
     """
@@ -41,6 +53,10 @@ def install_runner(home: Home, interpreters: Sequence[str] = ()) -> Path:
     program = files("memoryd.recall").joinpath(PROGRAM).read_bytes()
     _write(home.bin / PROGRAM, program, 0o600)
     _write(home.bin / RUNNER, script.encode("utf-8", "surrogateescape"), 0o700)
+    command = _COMMAND_SCRIPT.format(
+        interpreter=shlex.quote(sys.executable), home=shlex.quote(str(home.path.absolute()))
+    )
+    _write(home.bin / COMMAND, command.encode("utf-8", "surrogateescape"), 0o700)
     return home.bin / RUNNER
 
 

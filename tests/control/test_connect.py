@@ -84,7 +84,7 @@ def test_a_connected_agent_is_disconnected_to_the_byte(
 ) -> None:
     file = settings_of(user, agent, name, recorded, others)
     before = everything(user)
-    said = shell("connect", agent, "--via", via, "--json")
+    said = shell("connect", agent, "--via", via, "--no-skill", "--json")
     assert said.code == 0, said
     assert said.json["result"] == "connected"
     assert said.json["wrote"] == [str(file)], "I7: it names what it wrote"
@@ -95,7 +95,7 @@ def test_a_connected_agent_is_disconnected_to_the_byte(
     backup = said.json["backup"]
     assert (Path(backup).read_bytes() if backup else None) == ((FIXTURES / recorded).read_bytes() if recorded else None)
 
-    again = shell("connect", agent, "--via", via, "--json")
+    again = shell("connect", agent, "--via", via, "--no-skill", "--json")
     assert (again.json["result"], again.json["wrote"]) == ("already connected", [])
     assert everything(user) == after, "twice is once"
 
@@ -197,7 +197,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(shell: Shell, user: P
     file = settings_of(user, "claude", "settings.json", "claude-settings.json")
     before = everything(user)
     home = everything(shell.home.path)
-    said = shell("connect", "claude", "--dry-run")
+    said = shell("connect", "claude", "--no-skill", "--dry-run")
     assert said.code == 0
     assert f"--- {file}\n+++ {file}\n@@" in said.out
     assert [line for line in said.out.splitlines() if line.startswith("-")] == [f"--- {file}"], "nothing is taken away"

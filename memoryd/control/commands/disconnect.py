@@ -4,8 +4,9 @@ import argparse
 from typing import Final
 
 from memoryd import config
-from memoryd.control.commands.connect import told
-from memoryd.control.connecting.connect import Change, Done, disconnect
+from memoryd.control.commands.connect import NAMES, told
+from memoryd.control.connecting.connect import Change, Done
+from memoryd.control.connecting.giving import take_back
 from memoryd.control.connecting.targets import TARGETS
 from memoryd.control.console import print_json
 from memoryd.workspace.layout import Home
@@ -15,6 +16,12 @@ WORDS: Final = {
     Done.TAKEN_OUT: "{agent} is disconnected: {path} had changed since, so only our entry was taken out",
     Done.GONE: "{agent} is disconnected: our entry was no longer in {path}",
     Done.NOT_CONNECTED: "{agent} is not connected",
+}
+
+PARTS: Final = {
+    Done.RESTORED: "taken out, {path} is what it was before",
+    Done.TAKEN_OUT: "taken out of {path}, which had changed since",
+    Done.GONE: "it was no longer in {path}",
 }
 
 
@@ -29,13 +36,16 @@ def run(args: argparse.Namespace) -> int:
     """Disconnect it, and name what was written."""
     environ = config.environ()
     home = Home(config.load(args.home, environ=environ).home)
-    change = disconnect(args.agent, home, environ, dry_run=args.dry_run)
+    given = take_back(args.agent, home, environ, dry_run=args.dry_run)
     if args.json:
-        print_json(told(change, dry_run=args.dry_run))
-    elif args.dry_run and change.diff:
-        print(f"{change.diff}nothing was written")
+        print_json(told(given, dry_run=args.dry_run))
+    elif args.dry_run and any(each.diff for each in given.all):
+        parts_first = [*given.parts, given.memory]
+        print("".join(each.diff for each in parts_first) + "nothing was written")
     else:
-        print(_sentence(change))
+        for part in given.parts:
+            print(f"{NAMES[part.part]}: {PARTS[part.done].format(path=part.path)}")
+        print(_sentence(given.memory))
     return 0
 
 

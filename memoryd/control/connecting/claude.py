@@ -10,6 +10,9 @@ from memoryd.workspace.layout import Home
 
 TITLE: Final = "Claude Code"
 VIAS: Final[tuple[str, ...]] = (HOOK, IMPORT)
+PROGRAM: Final = "claude"
+SKILLS: Final[str | None] = "skills"
+SERVERS: Final = ".claude.json"
 
 
 def folder(environ: Mapping[str, str]) -> Path:
@@ -24,6 +27,15 @@ def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:
         return (target.grouped_hook(file, home, "claude", timeout=target.TIMEOUT_SECONDS, sources=target.SOURCES),)
     path = str(target.summary_file(home)).replace(" ", "\\ ")  # an import ends at the first space that is not escaped
     return (target.markdown_block(folder / "CLAUDE.md", IMPORT, f"@{path}"),)
+
+
+def servers(folder: Path, home: Home) -> tuple[Way, ...]:
+    """Return the user's servers: beside ~/.claude, and in a folder that CLAUDE_CONFIG_DIR names."""
+    value = {"type": "stdio", "command": str(target.command_of(home)), "args": ["mcp"], "env": {}}
+    beside, inside = folder.parent / SERVERS, folder / SERVERS
+    is_inside = inside.exists() or folder.name != ".claude"
+    files = (inside, beside) if is_inside else (beside, inside)
+    return tuple(target.server_member(file, home, "mcpServers", value) for file in files)
 
 
 def advice(via: str, folder: Path) -> list[str]:

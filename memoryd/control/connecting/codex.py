@@ -9,13 +9,17 @@ from typing import Any, Final
 from memoryd.control.connecting import target
 from memoryd.control.connecting.edits import Block, Unusable
 from memoryd.control.connecting.files import look, refused
-from memoryd.control.connecting.target import HOOK, INSTRUCTIONS, Way
+from memoryd.control.connecting.target import HOOK, INSTRUCTIONS, MCP, Way
 from memoryd.workspace.layout import Home
 
 TITLE: Final = "Codex"
 VIAS: Final[tuple[str, ...]] = (HOOK, INSTRUCTIONS)
+PROGRAM: Final = "codex"
+SKILLS: Final[str | None] = "skills"
 TOML_BEGIN: Final = "# memoryd: begin; `memoryd disconnect codex` removes this block"
 TOML_END: Final = "# memoryd: end"
+SERVER_BEGIN: Final = "# memoryd mcp: begin; `memoryd disconnect codex` removes this block"
+SERVER_END: Final = "# memoryd mcp: end"
 
 
 def folder(environ: Mapping[str, str]) -> Path:
@@ -34,6 +38,13 @@ def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:
     usual = target.grouped_hook(own, home, "codex", timeout=target.TIMEOUT_SECONDS, sources=target.SOURCES)
     instead = _toml_hook(settings, home)
     return (instead, usual) if not own.exists() and _events(_settings(settings)) else (usual, instead)
+
+
+def servers(folder: Path, home: Home) -> tuple[Way, ...]:
+    """Return the table of our server in config.toml."""
+    command = f"command = {json.dumps(str(target.command_of(home)), ensure_ascii=False)}"
+    lines = (f"[mcp_servers.{target.SERVER}]", command, 'args = ["mcp"]')
+    return (Way(MCP, folder / "config.toml", Block(SERVER_BEGIN, SERVER_END, lines, command, _check_servers)),)
 
 
 def advice(via: str, folder: Path) -> list[str]:
@@ -72,6 +83,13 @@ def _check_toml(text: str) -> None:
         tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise Unusable(f"it is not valid TOML, or its hooks leave no place for one more: {error}") from None
+
+
+def _check_servers(text: str) -> None:
+    try:
+        tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise Unusable(f"it is not valid TOML, or has a server named {target.SERVER} already: {error}") from None
 
 
 def _settings(file: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ tells which by its digest.
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from memoryd.control.connecting.edits import Unusable
 from memoryd.control.connecting.files import Found, backup_of, look
 from memoryd.control.connecting.json_edit import Seam
 from memoryd.control.connecting.record import Record, digest
-from memoryd.control.connecting.target import Target, Way
+from memoryd.control.connecting.target import MCP, SKILL, Target, Way, skill_way
 from memoryd.control.connecting.targets import TARGETS
 from memoryd.errors import UsageError
 from memoryd.recall.runner import install_runner
@@ -33,6 +33,7 @@ class Done(StrEnum):
     TAKEN_OUT = "taken out"
     GONE = "was gone"
     NOT_CONNECTED = "not connected"
+    LEFT_OUT = "left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,10 @@ class Change:
     after: bytes | None = None
     backup: Path | None = None
     advice: list[str] = field(default_factory=list)
+    part: str = ""
+    """"" is the memory itself; else what is given beside it."""
+    why: str = ""
+    """Why it was left out."""
 
     @property
     def diff(self) -> str:
@@ -100,55 +105,82 @@ def way_of(agent: str, via: str | None, home: Home, environ: Mapping[str, str]) 
 def way_taken(kept: Record, home: Home) -> Way:
     """Return the way that was taken, wherever the agent's settings lie now. Raises UsageError for an unknown one."""
     target = target_of(kept.agent)
-    for folder in kept.path.parents[:2]:
-        for way in target.ways(kept.via, folder, home) if kept.via in target.VIAS else ():
+    for folder in kept.path.parents[:3]:
+        for way in _ways_of(target, kept.via, folder, home):
             if way.file == kept.path:
                 return way
     raise UsageError(
         f"this version does not know how {kept.agent} was connected by {kept.via} in {kept.path}",
-        remedy=f"take it out by hand; the file as it was before is {backup_of(kept.path)}",
+        remedy=f"take it out by hand; the file as it was before is {kept.backup}",
     )
 
 
-def connect(agent: str, via: str | None, home: Home, environ: Mapping[str, str], *, dry_run: bool) -> Change:
-    """Connect one agent. Raises UsageError for what is refused, StorageError for what cannot be written."""
-    kept = record.recorded(home, agent)
+def connect(
+    agent: str, via: str | None, home: Home, environ: Mapping[str, str], seen: dict[Path, Found], *, dry_run: bool
+) -> Change:
+    """Connect one agent to the memory; `seen` as for put_in. Raises UsageError for what is refused, StorageError."""
     way = way_of(agent, via, home, environ)
+    change = put_in(agent, "", way, home, seen, dry_run=dry_run)
+    advice = target_of(agent).advice(way.via, target_of(agent).folder(environ))
+    return replace(change, advice=advice)
+
+
+def put_in(agent: str, part: str, way: Way, home: Home, seen: dict[Path, Found], *, dry_run: bool) -> Change:
+    """Put one part into its file. Raises UsageError for what is refused, StorageError for what cannot be written.
+
+    `seen`: what files would hold by now in a dry run; it is added to.
+    """
+    kept = record.recorded(home, agent, part)
     if kept and (kept.path != way.file or kept.via != way.via):
         raise UsageError(
             f"{agent} is connected by {kept.via} in {kept.path}", remedy=f"first run `memoryd disconnect {agent}`"
         )
-    plan = _plan(way, kept)
-    advice = target_of(agent).advice(way.via, target_of(agent).folder(environ))
-    already = kept is not None and plan.after == plan.found.data
-    done = Done.ALREADY if already else Done.CONNECTED
-    backup = None if plan.base is None else backup_of(way.file)
-    if way.command and not dry_run:
+    found = seen.get(way.file) or look(way.file)
+    plan = _plan(way, kept, found, part)
+    already = kept is not None and (plan.after == found.data or _stands(way, found))
+    backup = None if plan.base is None else backup_of(way.file, part)
+    if not dry_run:
         install_runner(home)
-    if not already and not dry_run:
-        _write(agent, plan, home, kept)
-    return Change(done, agent, way.via, way.file, plan.found.data, plan.after, backup, advice)
+        if not already:
+            _write(agent, part, plan, home, kept)
+    if kept is not None and already:
+        there = kept.backup if kept.before is not None else None
+        return Change(Done.ALREADY, agent, way.via, way.file, found.data, found.data, there, part=part)
+    if dry_run:
+        seen[way.file] = replace(found, data=plan.after)
+    return Change(Done.CONNECTED, agent, way.via, way.file, found.data, plan.after, backup, part=part)
 
 
-def disconnect(agent: str, home: Home, environ: Mapping[str, str], *, dry_run: bool) -> Change:
-    """Take one agent's connection out. Raises UsageError for a file that cannot be used, StorageError on writing."""
-    target = target_of(agent)
-    kept = record.recorded(home, agent)
+def take_out(
+    agent: str, part: str, home: Home, environ: Mapping[str, str], seen: dict[Path, Found], *, dry_run: bool
+) -> Change:
+    """Take one part out of its file; `seen` as for put_in. Raises UsageError, StorageError."""
+    kept = record.recorded(home, agent, part)
     if kept is None:
-        return _disconnect_unrecorded(agent, target, home, environ, dry_run=dry_run)
+        return _take_out_unrecorded(agent, part, home, environ, seen, dry_run=dry_run)
     way = way_taken(kept, home)
-    found = look(kept.path)
+    found = seen.get(kept.path) or look(kept.path)
     done, after = _undone(kept, way, found)
     if not dry_run:
         _settle(found, after)
-        files.delete(backup_of(kept.path))
+        files.delete(kept.backup)
         files.delete_empty(kept.folders)
-        record.forget(home, agent)
-    return Change(done, agent, kept.via, kept.path, found.data, after)
+        record.forget(home, kept)
+    if dry_run:
+        seen[kept.path] = replace(found, data=after)
+    return Change(done, agent, kept.via, kept.path, found.data, after, part=part)
 
 
-def _plan(way: Way, kept: Record | None) -> _Plan:
-    found = look(way.file)
+def _ways_of(target: Target, via: str, folder: Path, home: Home) -> tuple[Way, ...]:
+    if via == SKILL:
+        way = skill_way(target, folder, home)
+        return (way,) if way is not None else ()
+    if via == MCP:
+        return target.servers(folder, home)
+    return target.ways(via, folder, home) if via in target.VIAS else ()
+
+
+def _plan(way: Way, kept: Record | None, found: Found, part: str) -> _Plan:
     files.refuse_unwritable(found)
     try:
         if other := way.edit.others(found.text):
@@ -156,14 +188,14 @@ def _plan(way: Way, kept: Record | None) -> _Plan:
                 f"{way.file} is connected to another home of memoryd: {other}",
                 remedy="disconnect it there first: `memoryd disconnect AGENT --home DIR`",
             )
-        base = _base(way, found, kept)
+        base = _base(way, found, kept, part)
         text, seam = way.edit.insert((base or b"").decode("utf-8"))
     except Unusable as error:
         raise files.refused(way.file, str(error)) from None
     return _Plan(way, found, base, text.encode("utf-8"), seam)
 
 
-def _base(way: Way, found: Found, kept: Record | None) -> bytes | None:
+def _base(way: Way, found: Found, kept: Record | None, part: str) -> bytes | None:
     """Return the file's content without us."""
     if way.edit.mine(found.text) is None:
         return found.data
@@ -171,30 +203,39 @@ def _base(way: Way, found: Found, kept: Record | None) -> bytes | None:
         return _original(kept)
     seam = kept.seam if kept else Seam()
     text = way.edit.remove(found.text, seam)
-    return None if kept and kept.before is None and way.edit.is_bare(text) else text.encode("utf-8")
+    was_none = part == SKILL or (kept is not None and kept.before is None)
+    return None if was_none and way.edit.is_bare(text) else text.encode("utf-8")
+
+
+def _stands(way: Way, found: Found) -> bool:
+    """Say whether ours is in place as it should be, whatever else changed in the file since."""
+    try:
+        return way.edit.stands(found.text)
+    except Unusable:
+        return False
 
 
 def _original(kept: Record) -> bytes | None:
     """Return what the file held before us. Raises UsageError when its backup is not what it was."""
-    backup = look(backup_of(kept.path)).data
+    backup = look(kept.backup).data
     if kept.before is None or digest(backup) == kept.before:
         return backup if kept.before else None
     raise files.refused(
-        backup_of(kept.path), "it is gone, or no longer what it was", f"run `memoryd disconnect {kept.agent}` first"
+        kept.backup, "it is gone, or no longer what it was", f"run `memoryd disconnect {kept.agent}` first"
     )
 
 
-def _write(agent: str, plan: _Plan, home: Home, kept: Record | None) -> None:
+def _write(agent: str, part: str, plan: _Plan, home: Home, kept: Record | None) -> None:
     """Write backup, record and file, in this order: each says enough about what a crash after it has left."""
     path = plan.way.file
     folders = files.make_folders(path.parent)
     if plan.base is not None:
-        backup = backup_of(path)
+        backup = backup_of(path, part)
         files.replace(Found(backup, backup, look(backup).data, plan.found.mode & 0o700 | 0o600), plan.base)
     folders = [*(kept.folders if kept else []), *folders]
     record.keep(
         home,
-        Record(agent, plan.way.via, path, digest(plan.base), str(digest(plan.after)), plan.seam, folders),
+        Record(agent, plan.way.via, path, digest(plan.base), str(digest(plan.after)), plan.seam, folders, part),
     )
     files.replace(plan.found, plan.after)
 
@@ -206,7 +247,7 @@ def _undone(kept: Record, way: Way, found: Found) -> tuple[Done, bytes | None]:
         return Done.GONE, found.data
     files.refuse_unwritable(found)
     if state == kept.after:
-        backup = look(backup_of(kept.path)).data
+        backup = look(kept.backup).data
         if digest(backup) == kept.before or kept.before is None:
             return Done.RESTORED, None if kept.before is None else backup
     try:
@@ -229,14 +270,16 @@ def _settle(found: Found, after: bytes | None) -> None:
         files.replace(found, after)
 
 
-def _disconnect_unrecorded(
-    agent: str, target: Target, home: Home, environ: Mapping[str, str], *, dry_run: bool
+def _take_out_unrecorded(
+    agent: str, part: str, home: Home, environ: Mapping[str, str], seen: dict[Path, Found], *, dry_run: bool
 ) -> Change:
     """Without a record (a home that was made anew, a crash): take out what is ours wherever it may stand."""
+    target = target_of(agent)
     folder = target.folder(environ)
-    ways = [way for via in target.VIAS if folder.is_dir() for way in target.ways(via, folder, home)]
+    vias = (part,) if part else target.VIAS
+    ways = [way for via in vias if folder.is_dir() for way in _ways_of(target, via, folder, home)]
     for way in ways:
-        found, backup = look(way.file), look(backup_of(way.file))
+        found, backup = seen.get(way.file) or look(way.file), look(backup_of(way.file, part))
         try:
             after = _guessed(way, found, backup)
         except Unusable as error:
@@ -248,8 +291,10 @@ def _disconnect_unrecorded(
             if backup.data is not None and backup.data == after:
                 files.delete(backup.path)  # a crash left it, or what it was for is done now
         if after != found.data:
-            return Change(Done.TAKEN_OUT, agent, way.via, way.file, found.data, after)
-    return Change(Done.NOT_CONNECTED, agent)
+            if dry_run:
+                seen[way.file] = replace(found, data=after)
+            return Change(Done.TAKEN_OUT, agent, way.via, way.file, found.data, after, part=part)
+    return Change(Done.NOT_CONNECTED, agent, part=part)
 
 
 def _guessed(way: Way, found: Found, backup: Found) -> bytes | None:
@@ -257,6 +302,9 @@ def _guessed(way: Way, found: Found, backup: Found) -> bytes | None:
     if way.edit.mine(found.text) is None:
         return found.data
     for before, text in ((None, ""), (backup.data, backup.text)):
-        if way.edit.insert(text)[0] == found.text:
-            return before
+        try:
+            if way.edit.insert(text)[0] == found.text:
+                return before
+        except Unusable:
+            continue  # the backup is of something else
     return way.edit.remove(found.text, Seam()).encode("utf-8")

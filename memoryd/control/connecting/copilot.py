@@ -11,6 +11,8 @@ from memoryd.workspace.layout import Home
 
 TITLE: Final = "GitHub Copilot CLI"
 VIAS: Final[tuple[str, ...]] = (HOOK,)
+PROGRAM: Final = "copilot"
+SKILLS: Final[str | None] = "skills"
 
 
 def folder(environ: Mapping[str, str]) -> Path:
@@ -25,6 +27,12 @@ def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:  # noqa: ARG001
     shape = target.hook_shape("copilot")
     edit = JsonEntry(("hooks", "sessionStart"), value, command, shape, root={"version": 1})
     return (Way(HOOK, folder / "hooks" / "memoryd.json", edit, command),)
+
+
+def servers(folder: Path, home: Home) -> tuple[Way, ...]:
+    """Return the entry in mcp-config.json, with all of its tools."""
+    value = {"type": "local", "command": str(target.command_of(home)), "args": ["mcp"], "tools": ["*"]}
+    return (target.server_member(folder / "mcp-config.json", home, "mcpServers", value),)
 
 
 def advice(via: str, folder: Path) -> list[str]:  # noqa: ARG001 (it has one way only)

@@ -1,6 +1,7 @@
-"""The two ways in which a settings file takes us in: an entry in a JSON list, or a block of lines between markers.
+"""The ways in which a file takes us in: an entry in a JSON list, a member of a JSON object, a block between markers,
+or a file of our own.
 
-Both are pure: texts in, texts out. Everything that they did not write stays byte for byte.
+All are pure: texts in, texts out. Everything that they did not write stays byte for byte.
 """
 
 import json
@@ -34,6 +35,10 @@ class Edit(Protocol):
 
     def mine(self, text: str) -> str | None:
         """Return what of ours stands in the file (a command, a path, a line), None: nothing. Raises Unusable."""
+        ...
+
+    def stands(self, text: str) -> bool:
+        """Say whether ours stands there as this version writes it, whatever is around it. Raises Unusable."""
         ...
 
     def others(self, text: str) -> str | None:
@@ -82,6 +87,17 @@ class JsonEntry:
         """Return the mark where it stands in the file."""
         return next((mark for _, mark in self._marks(_without_bom(text)[1]) if mark == self.mark), None)
 
+    def stands(self, text: str) -> bool:
+        """Say whether the entry is there, word for word, and once."""
+        body = _without_bom(text)[1]
+        found = [path for path, mark in self._marks(body) if mark == self.mark]
+        if len(found) != 1 or len(found[0]) != len(self.path) + 1:
+            return False
+        item: Any = parse(body, self.dialect).plain()
+        for step in found[0]:
+            item = item[step]
+        return bool(item == self.value)
+
     def others(self, text: str) -> str | None:
         """Return the mark of another home."""
         marks = (mark for _, mark in self._marks(_without_bom(text)[1]) if mark != self.mark)
@@ -107,6 +123,100 @@ class JsonEntry:
         for index, item in enumerate(found if isinstance(found, list) else []):
             for below, mark in _strings(item):
                 yield (*self.path, index, *below), mark
+
+
+@dataclass(frozen=True, slots=True)
+class JsonMember:
+    """The member `name` of the object at `path`: a server among others. `mark` is its command, by which it is ours."""
+
+    path: tuple[str, ...]
+    name: str
+    value: object
+    mark: str
+    shape: re.Pattern[str]
+    dialect: Dialect = STRICT
+
+    def insert(self, text: str) -> tuple[str, Seam]:
+        """Append the member; one of that name that is not ours is never overwritten."""
+        bom, body = _without_bom(text)
+        try:
+            changed, seam = json_edit.insert_member(
+                body if body.strip() else "{\n}\n", self.path, self.name, self.value, self.dialect
+            )
+        except (NotJson, WrongShape) as error:
+            raise Unusable(str(error)) from None
+        return bom + changed, seam
+
+    def remove(self, text: str, seam: Seam) -> str:
+        """Cut the member out where it is ours."""
+        bom, body = _without_bom(text)
+        if self._mark(body) != self.mark:
+            return text
+        return bom + json_edit.remove(body, (*self.path, self.name), seam, self.dialect)
+
+    def mine(self, text: str) -> str | None:
+        """Return the mark where the member is ours."""
+        return self.mark if self._mark(_without_bom(text)[1]) == self.mark else None
+
+    def stands(self, text: str) -> bool:
+        """Say whether the member is ours; what a person added to it stays."""
+        return self.mine(text) is not None
+
+    def others(self, text: str) -> str | None:
+        """Return the mark of another home."""
+        mark = self._mark(_without_bom(text)[1])
+        return mark if mark is not None and mark != self.mark and self.shape.fullmatch(mark) else None
+
+    def is_bare(self, text: str) -> bool:
+        """Say whether the document is empty."""
+        try:
+            return parse(_without_bom(text)[1], self.dialect).plain() == {}
+        except NotJson:
+            return False
+
+    def _mark(self, body: str) -> str | None:
+        try:
+            found: Any = parse(body, self.dialect).plain() if body.strip() else None
+        except NotJson as error:
+            raise Unusable(str(error)) from None
+        for name in (*self.path, self.name, "command"):
+            found = found.get(name) if isinstance(found, dict) else None
+        first = found[0] if isinstance(found, list) and found else found
+        return first if isinstance(first, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A file that is ours as a whole; `mark` is a line of it in every version."""
+
+    content: str
+    mark: str
+
+    def insert(self, text: str) -> tuple[str, Seam]:
+        """Return the file; another one in its place is never overwritten."""
+        if text.strip():
+            raise Unusable("there is one already that memoryd did not write")
+        return self.content, Seam()
+
+    def remove(self, text: str, seam: Seam) -> str:  # noqa: ARG002 (there is nothing around it)
+        """Leave nothing, or what a person made of it."""
+        return text.replace(self.content, "")
+
+    def mine(self, text: str) -> str | None:
+        """Return the mark where it stands in the file."""
+        return self.mark if self.mark in text.split("\n") else None
+
+    def stands(self, text: str) -> bool:
+        """Say whether it is what this version writes."""
+        return text == self.content
+
+    def others(self, text: str) -> str | None:  # noqa: ARG002 (every home writes the same)
+        """Know of no other home's."""
+        return None
+
+    def is_bare(self, text: str) -> bool:
+        """Say whether nothing is left."""
+        return not text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +258,11 @@ class Block:
         """Return the marked line where the block stands in the file."""
         found = self._find(text)
         return self.mark if found and self.mark in found[0] else None
+
+    def stands(self, text: str) -> bool:
+        """Say whether the block has these lines."""
+        found = self._find(text)
+        return found is not None and found[0].splitlines()[1:-1] == list(self.lines)
 
     def others(self, text: str) -> str | None:
         """Return the block of another home."""

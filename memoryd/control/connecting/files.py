@@ -37,9 +37,9 @@ def refused(path: Path, why: str, remedy: str = "correct it, or move it away; no
     return UsageError(f"cannot use {path}: {why}", remedy=remedy)
 
 
-def backup_of(path: Path) -> Path:
-    """Return where the copy of a file lies while we are in it: beside it."""
-    return path.with_name(path.name + BACKUP_SUFFIX)
+def backup_of(path: Path, part: str = "") -> Path:
+    """Return where the copy of a file lies while we are in it: beside it; each part that is put in has its own."""
+    return path.with_name(path.name + (f".memoryd-{part}-backup" if part else BACKUP_SUFFIX))
 
 
 def look(path: Path) -> Found:

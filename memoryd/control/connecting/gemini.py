@@ -10,6 +10,8 @@ from memoryd.workspace.layout import Home
 
 TITLE: Final = "Gemini CLI"
 VIAS: Final[tuple[str, ...]] = (HOOK,)
+PROGRAM: Final = "gemini"
+SKILLS: Final[str | None] = "skills"
 DIALECT: Final = target.COMMENTS
 
 
@@ -23,6 +25,12 @@ def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:  # noqa: ARG001
     milliseconds = target.TIMEOUT_SECONDS * 1000
     file = folder / "settings.json"
     return (target.grouped_hook(file, home, "gemini", timeout=milliseconds, sources=None, dialect=DIALECT),)
+
+
+def servers(folder: Path, home: Home) -> tuple[Way, ...]:
+    """Return the entry among the servers, in the same file."""
+    value = {"command": str(target.command_of(home)), "args": ["mcp"]}
+    return (target.server_member(folder / "settings.json", home, "mcpServers", value, DIALECT),)
 
 
 def advice(via: str, folder: Path) -> list[str]:  # noqa: ARG001 (it has one way only)

@@ -5,7 +5,7 @@ What is inserted looks like its neighbours: their indentation, their line ends, 
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from memoryd.control.connecting.jsonc import Dialect, Node, parse, skip
@@ -39,8 +39,28 @@ def insert(text: str, path: tuple[str, ...], value: object, dialect: Dialect) ->
     Raises NotJson, or WrongShape where a name of the path holds something else.
     """
     node, depth = _deepest(parse(text, dialect), path)
+    if depth == len(path) and node.kind != "array":
+        raise WrongShape(f"{_named(path)} is no list")
     missing = path[depth:]
-    value = [value] if missing else value
+    return _insert(text, node, missing, [value] if missing else value, dialect)
+
+
+def insert_member(text: str, path: tuple[str, ...], name: str, value: object, dialect: Dialect) -> tuple[str, Seam]:
+    """Append the member `name` to the object at `path`, and make what is missing of it.
+
+    Raises NotJson, or WrongShape where a name of the path holds something else, or the member is there.
+    """
+    node, depth = _deepest(parse(text, dialect), path)
+    if node.kind != "object":
+        raise WrongShape(f"{_named(path[:depth])} is no object")
+    if depth == len(path) and node.child(name) is not None:
+        raise WrongShape(f"{_named(path)} has a member {name} already")
+    missing = (*path[depth:], name)
+    changed, seam = _insert(text, node, missing, value, dialect)
+    return changed, replace(seam, made=seam.made - 1)
+
+
+def _insert(text: str, node: Node, missing: tuple[str, ...], value: object, dialect: Dialect) -> tuple[str, Seam]:
     for name in reversed(missing[1:]):
         value = {name: value}
     style = _Style(text, node)
@@ -75,8 +95,6 @@ def _deepest(root: Node, path: tuple[str, ...]) -> tuple[Node, int]:
         if child is None:
             return node, depth
         node = child
-    if node.kind != "array":
-        raise WrongShape(f"{_named(path)} is no list")
     return node, len(path)
 
 

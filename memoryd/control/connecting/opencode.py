@@ -13,6 +13,8 @@ from memoryd.workspace.layout import Home
 
 TITLE: Final = "OpenCode"
 VIAS: Final[tuple[str, ...]] = (INSTRUCTIONS,)
+PROGRAM: Final = "opencode"
+SKILLS: Final[str | None] = "skills"
 DIALECT: Final = Dialect(comments=True, trailing_commas=True)
 
 
@@ -23,14 +25,23 @@ def folder(environ: Mapping[str, str]) -> Path:
 
 def ways(via: str, folder: Path, home: Home) -> tuple[Way, ...]:
     """Return the entry, first in the file that OpenCode reads last of those that are there."""
-    commented, plain = folder / "opencode.jsonc", folder / "opencode.json"
     path = str(target.summary_file(home))
     shape = re.compile(r"/.*/recall/everywhere\.md", re.DOTALL)
     edit = JsonEntry(("instructions",), path, path, shape, DIALECT)
-    is_commented = commented.exists() or commented.is_symlink()
-    return tuple(Way(via, file, edit) for file in ((commented, plain) if is_commented else (plain, commented)))
+    return tuple(Way(via, file, edit) for file in _files(folder))
+
+
+def servers(folder: Path, home: Home) -> tuple[Way, ...]:
+    """Return the entry among the servers, in the same file."""
+    value = {"type": "local", "command": [str(target.command_of(home)), "mcp"], "enabled": True}
+    return tuple(target.server_member(file, home, "mcp", value, DIALECT) for file in _files(folder))
 
 
 def advice(via: str, folder: Path) -> list[str]:  # noqa: ARG001 (every way is the same)
     """Say what a file cannot do that a hook could."""
     return [target.EVERYWHERE_ONLY]
+
+
+def _files(folder: Path) -> tuple[Path, Path]:
+    commented, plain = folder / "opencode.jsonc", folder / "opencode.json"
+    return (commented, plain) if commented.exists() or commented.is_symlink() else (plain, commented)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memoryd.control.connecting.files import backup_of
 from memoryd.control.connecting.json_edit import Seam
 from memoryd.errors import StorageError
 from memoryd.workspace.files import fsync_folder, temporary_beside, translated, write_durably
@@ -23,6 +24,13 @@ class Record:
     after: str
     seam: Seam
     folders: list[Path] = field(default_factory=list)
+    part: str = ""
+    """What beside the memory itself was given: "" is the memory, else `mcp` or `skill`."""
+
+    @property
+    def backup(self) -> Path:
+        """Where the file lies as it was before."""
+        return backup_of(self.path, self.part)
 
 
 def digest(data: bytes | None) -> str | None:
@@ -30,14 +38,14 @@ def digest(data: bytes | None) -> str | None:
     return None if data is None else hashlib.sha256(data).hexdigest()
 
 
-def file_of(home: Home, agent: str) -> Path:
+def file_of(home: Home, agent: str, part: str = "") -> Path:
     """Return where an agent's record lies."""
-    return home.path / "connect" / f"{agent}.json"
+    return home.path / "connect" / (f"{agent}-{part}.json" if part else f"{agent}.json")
 
 
-def recorded(home: Home, agent: str) -> Record | None:
+def recorded(home: Home, agent: str, part: str = "") -> Record | None:
     """Read an agent's record; None when it is not connected. Raises StorageError when it cannot be read."""
-    path = file_of(home, agent)
+    path = file_of(home, agent, part)
     try:
         said: dict[str, Any] = json.loads(path.read_bytes())
         return Record(
@@ -48,6 +56,7 @@ def recorded(home: Home, agent: str) -> Record | None:
             after=str(said["after"]),
             seam=Seam(**said["seam"]),
             folders=[Path(each) for each in said["folders"]],
+            part=part,
         )
     except FileNotFoundError:
         return None
@@ -59,7 +68,7 @@ def recorded(home: Home, agent: str) -> Record | None:
 
 def keep(home: Home, record: Record) -> None:
     """Write the record, 0600, whole or not at all."""
-    path = file_of(home, record.agent)
+    path = file_of(home, record.agent, record.part)
     with translated("make the folder", path.parent):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     said = {**asdict(record), "path": str(record.path), "folders": [str(each) for each in record.folders]}
@@ -70,9 +79,9 @@ def keep(home: Home, record: Record) -> None:
     fsync_folder(path.parent)
 
 
-def forget(home: Home, agent: str) -> None:
+def forget(home: Home, record: Record) -> None:
     """Remove the record, and the folder of records with the last one."""
-    path = file_of(home, agent)
+    path = file_of(home, record.agent, record.part)
     with translated("remove", path):
         path.unlink(missing_ok=True)
     try:

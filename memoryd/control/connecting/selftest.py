@@ -19,7 +19,8 @@ from memoryd.control.connecting.connect import way_taken
 from memoryd.control.connecting.edits import Unusable
 from memoryd.control.connecting.files import look
 from memoryd.control.connecting.record import Record, recorded
-from memoryd.control.connecting.target import TIMEOUT_SECONDS, Way, runner_of, summary_file
+from memoryd.control.connecting.servertest import try_part
+from memoryd.control.connecting.target import PARTS, TIMEOUT_SECONDS, Way, runner_of, summary_file
 from memoryd.control.connecting.targets import TARGETS
 from memoryd.errors import MemorydError
 from memoryd.workspace.layout import Home
@@ -69,10 +70,19 @@ async def try_agents(home: Home, clock: Clock, cwd: Path, given: Given) -> list[
         try:
             if kept := recorded(home, agent):
                 found.append(await _try(kept, home, clock, cwd, given))
+            found += [await _try_part(part, home, clock) for name in PARTS if (part := recorded(home, agent, name))]
         except MemorydError as error:
             found.append(Tried(f"agent_{agent}", "error", f"{agent}: {error.message}", error.remedy))
     nobody = "no agent is connected: `memoryd connect AGENT` gives one its memory at the start of each session"
     return found or [Tried("agents", "info", nobody)]
+
+
+async def _try_part(kept: Record, home: Home, clock: Clock) -> Tried:
+    tried = await try_part(kept, home, clock)
+    name = f"{kept.part}_{kept.agent}"
+    if tried.fault:
+        return Tried(name, "error", f"{kept.agent}: {tried.fault}", tried.remedy)
+    return Tried(name, "ok", f"{kept.agent}: {tried.evidence}")
 
 
 async def _try(kept: Record, home: Home, clock: Clock, cwd: Path, given: Given) -> Tried:

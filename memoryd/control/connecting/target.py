@@ -7,17 +7,27 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from memoryd.config import user_home
-from memoryd.control.connecting.edits import Block, Edit, JsonEntry, Unusable
+from memoryd.control.connecting.edits import Block, Edit, JsonEntry, JsonMember, OwnFile, Unusable
 from memoryd.control.connecting.files import look, refused
 from memoryd.control.connecting.jsonc import STRICT, Dialect, NotJson, parse
+from memoryd.control.connecting.skill import MARK as SKILL_MARK
+from memoryd.control.connecting.skill import NAME as SKILL_NAME
+from memoryd.control.connecting.skill import skill_text
 from memoryd.errors import UsageError
 from memoryd.recall.hook import EVERYWHERE
+from memoryd.recall.runner import COMMAND, RUNNER
 from memoryd.workspace.layout import Home
 
 HOOK: Final = "hook"
 IMPORT: Final = "import"
 INSTRUCTIONS: Final = "instructions"
 WAYS: Final = (HOOK, IMPORT, INSTRUCTIONS)
+MCP: Final = "mcp"
+SKILL: Final = "skill"
+PARTS: Final = (MCP, SKILL)
+"""What is given beside the memory itself, each with a record and a backup of its own."""
+SERVER: Final = "memoryd"
+"""The server's name, from which agents make those of its tools."""
 SOURCES: Final = "startup|resume|clear|compact"
 """After a compaction the memory has to be given again, since what was injected went with it."""
 TIMEOUT_SECONDS: Final = 10
@@ -26,6 +36,7 @@ EVERYWHERE_ONLY: Final = (
     "a file is the same in every folder: it tells what holds everywhere, and of projects their topics;"
     " recall.exclude_cwd does not reach it"
 )
+SERVER_SHAPE: Final = re.compile(r"/.+/bin/memoryd", re.DOTALL)
 MARKDOWN_BEGIN: Final = "<!-- memoryd: begin; `memoryd disconnect` removes this block -->"
 MARKDOWN_END: Final = "<!-- memoryd: end -->"
 
@@ -57,6 +68,23 @@ class Target(Protocol):
         """Return where the agent's settings lie."""
         ...
 
+    @property
+    def PROGRAM(self) -> str:  # noqa: N802 (a constant of the module)
+        """The agent's command."""
+        ...
+
+    @property
+    def SKILLS(self) -> str | None:  # noqa: N802 (a constant of the module)
+        """The folder of skills in the agent's folder, None where it knows none."""
+        ...
+
+    def servers(self, folder: Path, home: Home) -> tuple[Way, ...]:
+        """Return where a server of the Model Context Protocol can be entered, first where it is as the folder is now.
+
+        Raises UsageError when a file that decides about it cannot be used.
+        """
+        ...
+
     def ways(self, via: str, folder: Path, home: Home) -> tuple[Way, ...]:
         """Return what one of VIAS can mean, first what it means as the folder is now.
 
@@ -86,7 +114,26 @@ def hook_command(home: Home, agent: str, event: str) -> str:
 
 def runner_of(home: Home) -> Path:
     """Return the hook's runner, at a path that upgrades keep."""
-    return home.bin / "hook"
+    return home.bin / RUNNER
+
+
+def command_of(home: Home) -> Path:
+    """Return the command for this home, at a path that upgrades keep."""
+    return home.bin / COMMAND
+
+
+def server_member(file: Path, home: Home, path: str, value: Mapping[str, object], dialect: Dialect = STRICT) -> Way:
+    """Return the way into the servers of a JSON file: a member `memoryd` of the object of that name."""
+    edit = JsonMember((path,), SERVER, value, str(command_of(home)), SERVER_SHAPE, dialect)
+    return Way(MCP, file, edit)
+
+
+def skill_way(target: "Target", folder: Path, home: Home) -> Way | None:
+    """Return the way of an agent's skill, None where it knows none."""
+    if target.SKILLS is None:
+        return None
+    content = skill_text(home)
+    return Way(SKILL, folder / target.SKILLS / SKILL_NAME / "SKILL.md", OwnFile(content, SKILL_MARK))
 
 
 def hook_shape(agent: str) -> re.Pattern[str]:
