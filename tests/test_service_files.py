@@ -47,6 +47,7 @@ def test_the_unit_is_this_one_key_by_key() -> None:
         "Type": "notify",
         "NotifyAccess": "main",
         "ExecStart": '"%h/.local/bin/memoryd" run',
+        "ExecReload": "/bin/kill -HUP $MAINPID",
         "WatchdogSec": "60s",
         "TimeoutStartSec": "90s",
         "TimeoutStopSec": "60s",

@@ -14,7 +14,7 @@ from memoryd.errors import ServiceError
 
 
 def examine(manager: ServiceManager, ground: Ground, *, home: Path | None) -> tuple[State, list[ServiceFinding]]:
-    """Return how the service stands and what there is to say of it; `home`: as seen from that home, None: from its own."""
+    """Return how the service stands and what there is to say of it; `home` is who asks, None: its own."""
     state, usual = manager.look(ground), ground.home / USUAL_HOME
     serves = home or (Path(state.home) if state.home else usual)
     return state, judge(state, manager.read_installed(ground), serves, usual)

@@ -1,11 +1,12 @@
 """Whose service it is and on what it stands: the user, the environment of this command, and the program to start."""
 
 import pwd
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from memoryd import clock
 from memoryd.config import user_home
 from memoryd.control.service.calling import call
 from memoryd.errors import ServiceError
@@ -16,12 +17,13 @@ STANDARD_PATH: Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The user who installs, for whom the service runs."""
+    """The user who installs, for whom the service runs; `pause` holds this command up for some seconds."""
 
     environ: Mapping[str, str]
     uid: int
     user: str
     home: Path
+    pause: Callable[[float], None] = clock.pause
 
     @classmethod
     def of(cls, environ: Mapping[str, str], uid: int) -> "Ground":

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from memoryd import clock
 from memoryd.config import HOME_VARIABLE
 from memoryd.control.service import placing, shipped
 from memoryd.control.service.calling import Answer, call
@@ -19,7 +18,6 @@ from memoryd.control.service.outcome import Installed, Uninstalled
 from memoryd.control.service.plist import log_of, read_plist, render_plist
 from memoryd.control.service.state import State
 from memoryd.daemon import lock
-from memoryd.daemon.house import DAEMON
 from memoryd.errors import NoServiceManager, ServiceError, ServiceNotStarted
 from memoryd.workspace.layout import Home
 
@@ -27,6 +25,8 @@ NAME: Final = "launchd"
 LABEL: Final = "dev.memoryd"
 LOG_LINES: Final = 15
 PAUSE_SECONDS: Final = 0.5
+DAEMON: Final = "daemon"
+"""The role in which a daemon holds the lock: daemon.house says so, and takes half a second to import."""
 STOP_SECONDS: Final = 60.0
 """Above ExitTimeOut: bootout returns before the daemon has ended."""
 START_SECONDS: Final = 60.0
@@ -84,7 +84,7 @@ def restart(ground: Ground) -> State:
     _boot_out(ground)
     _must(ground, "enable", _target(ground))
     _bootstrap(ground, file)
-    _wait(lambda: _is_ready(ground, look(ground)), START_SECONDS)
+    _wait(ground, lambda: _is_decided(ground, look(ground)), START_SECONDS)
     state, holder = look(ground), lock.holder(_home(ground).lock_file)
     if _is_ready(ground, state):
         return state
@@ -186,7 +186,7 @@ def _boot_out(ground: Ground) -> None:
     answer = _launchctl(ground, "bootout", _target(ground))
     if answer.code != 0 and not _NO_SUCH.search(answer.err + answer.out) and "in progress" not in answer.err:
         raise ServiceError(f"launchd does not stop the service: {answer.complaint}", remedy="try again in a minute")
-    _wait(lambda: _launchctl(ground, "print", _target(ground)).code != 0, STOP_SECONDS)
+    _wait(ground, lambda: _launchctl(ground, "print", _target(ground)).code != 0, STOP_SECONDS)
 
 
 def _bootstrap(ground: Ground, file: Path) -> None:
@@ -199,7 +199,7 @@ def _bootstrap(ground: Ground, file: Path) -> None:
                 f"launchd does not take {file}: {answer.complaint}",
                 remedy="log in at the screen of this Mac, look at the file with `plutil -lint`, and try again",
             )
-        clock.pause(PAUSE_SECONDS * (BOOTSTRAP_TRIES - tries_left))
+        ground.pause(PAUSE_SECONDS * (BOOTSTRAP_TRIES - tries_left))
 
 
 def _is_ready(ground: Ground, state: State) -> bool:
@@ -213,14 +213,20 @@ def _is_ready(ground: Ground, state: State) -> bool:
     )
 
 
+def _is_decided(ground: Ground, state: State) -> bool:
+    """Tell whether it is ready, or has ended: launchd would start it again only after ThrottleInterval."""
+    return _is_ready(ground, state) or (not state.is_running and state.exit_status is not None)
+
+
 def _home(ground: Ground) -> Home:
     installed = read_installed(ground)
     moved = installed.environment.get(HOME_VARIABLE) if installed else None
     return Home(Path(moved) if moved else ground.home / ".memoryd")
 
 
-def _wait(holds: Callable[[], bool], seconds: float) -> None:
+def _wait(ground: Ground, holds: Callable[[], bool], seconds: float) -> None:
     """Look again and again until it holds or the time is over."""
-    deadline = clock.uptime().seconds + seconds
-    while not holds() and clock.uptime().seconds < deadline:
-        clock.pause(PAUSE_SECONDS)
+    for _ in range(int(seconds / PAUSE_SECONDS)):
+        if holds():
+            return
+        ground.pause(PAUSE_SECONDS)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 CONFIGURATION: Final = 78
+GAVE_UP: Final = "; it was started too often within five minutes, and is left alone now"
 MEANING: Final = {
     CONFIGURATION: "its settings are wrong: `memoryd config check` says what",
     203: "its interpreter cannot be started",
@@ -15,7 +16,7 @@ MEANING: Final = {
 }
 """What exit codes mean: ours, and those of systemd.exec(5) that happen here."""
 RESULTS: Final = {
-    "start-limit-hit": "it was started too often within five minutes, and is left alone now",
+    "start-limit-hit": "it could not be started",
     "watchdog": "it hung, and was ended",
     "timeout": "it did not start or stop in time",
     "signal": "it was killed",
@@ -27,9 +28,10 @@ RESULTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One look at the service. `manager` is systemd or launchd; None: the manager did not say.
+    """One look at the service. `manager` is systemd or launchd; None: it did not say.
 
-    `activity` is the manager's own word (active, failed, running, ...); `said` is what the daemon reports.
+    `activity` is the manager's own word (active, failed, running, ...); `said` is what the daemon reports;
+    `has_given_up`: the limit of starts was reached.
     """
 
     manager: str
@@ -43,6 +45,7 @@ class State:
     exit_status: int | None = None
     result: str = ""
     restarts: int | None = None
+    has_given_up: bool = False
     linger: bool | None = None
     is_hardened: bool = False
     interpreter: Path | None = None
@@ -57,6 +60,10 @@ class State:
     @property
     def how_it_ended(self) -> str:
         """Say how its last run ended, as far as that is known."""
+        return self._last_end + (GAVE_UP if self.has_given_up else "")
+
+    @property
+    def _last_end(self) -> str:
         if self.exit_status is None or self.result in RESULTS:
             return RESULTS.get(self.result) or self.result or self.activity
         meaning = MEANING.get(self.exit_status)
@@ -77,6 +84,7 @@ class State:
             "result": self.result,
             "restarts": self.restarts,
             "linger": self.linger,
+            "gave_up": self.has_given_up,
             "hardened": self.is_hardened,
             "interpreter": str(self.interpreter) if self.interpreter else None,
             "interpreter_exists": None if self.interpreter is None else not self.is_interpreter_gone,

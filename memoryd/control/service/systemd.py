@@ -3,7 +3,7 @@
 refuse a foreign unit -> write -> daemon-reload -> enable -> restart -> READY, or the end of the log
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,7 @@ from memoryd.control.service.ground import Ground, Wish
 from memoryd.control.service.hardening import CANNOT, DROP_IN, render_hardening
 from memoryd.control.service.linger import lingers
 from memoryd.control.service.outcome import Installed, Uninstalled
-from memoryd.control.service.state import State
+from memoryd.control.service.state import CONFIGURATION, State
 from memoryd.control.service.systemctl import UNIT, exit_status, must, properties, reaching, systemctl, unit_folder
 from memoryd.control.service.unit import read_unit, render_unit
 from memoryd.errors import MemorydError, NoServiceManager, ServiceNotStarted
@@ -119,6 +119,7 @@ def look(ground: Ground) -> State:
         exit_status=exit_status(told),
         result=told.get("Result", ""),
         restarts=int(told["NRestarts"]) if told.get("NRestarts", "").isdecimal() else None,
+        has_given_up=_has_given_up(told),
         drop_ins=tuple(told.get("DropInPaths", "").split()),
         **fixed,  # type: ignore[arg-type]  # values of one field each
     )
@@ -137,7 +138,7 @@ def uninstall(ground: Ground, *, force: bool) -> Uninstalled:
     except NoServiceManager as error:
         notes.append(f"{error.message}: only the files were removed")
     removed = [gone for path in (unit, _drop_ins(folder), wants / UNIT) for gone in placing.take_away(path)]
-    placing.take_away_empty(wants, folder, folder.parent)
+    placing.take_away_empty(wants, folder, folder.parent, folder.parents[1])
     if removed and not notes:
         must(ground, "daemon-reload")
         systemctl(ground, "reset-failed", UNIT)  # it complains where nothing had failed
@@ -157,6 +158,15 @@ def last_lines(ground: Ground) -> tuple[str, ...]:
     except MemorydError:
         return ()
     return tuple(line for line in answer.out.splitlines() if line.strip())
+
+
+def _has_given_up(told: Mapping[str, str]) -> bool:
+    """Tell whether the limit of starts was reached: what fails is started again else, but for wrong settings.
+
+    systemd keeps the result of the last run, and says start-limit-hit only of a start that somebody asked for.
+    """
+    failed = told.get("ActiveState") == "failed" and exit_status(told) != CONFIGURATION
+    return failed and (told.get("NRestarts", "0") != "0" or told.get("Result") == "start-limit-hit")
 
 
 def _drop_ins(folder: Path) -> Path:
