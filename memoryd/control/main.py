@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+from memoryd.control.manual import PAGES, description
 from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
 
 EXIT_CONFIGURATION: Final = 78
@@ -48,6 +49,7 @@ COMMANDS: Final[dict[str, str]] = {
     "reset": "forget everything, and learn only from what comes after",
     "recall": "print exactly what an agent is given at the start of a session",
     "hook": "answer an agent's hook; what connected agents call",
+    "search": "find what the memory holds on a question, or the lines in which texts stand",
     "read": "show numbered lines of a file of the memory",
     "list": "list what a folder of the memory holds",
     "mcp": "give agents the memory over the Model Context Protocol; what connected agents start",
@@ -88,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemorydError as error:
-        print(f"memoryd: {error}", file=sys.stderr)
+        print(f"memoryd: {error.told()}", file=sys.stderr)
         return _exit_code(name, error)
     except Exception as error:  # noqa: BLE001 -- the command line's boundary: a fault of ours is one line as well
         place = _place(error)
@@ -134,7 +136,13 @@ def load(name: str) -> Command:
 
 def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
     """Return what reads the words of a command."""
-    parser = argparse.ArgumentParser(prog=f"memoryd {name}", description=f"{COMMANDS[name].capitalize()}.")
+    page = PAGES[name]
+    parser = argparse.ArgumentParser(
+        prog=f"memoryd {name}",
+        description=description(COMMANDS[name], page),
+        epilog=page.epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "--home", metavar="DIR", type=Path, help="memoryd's folder (else MEMORYD_HOME, else ~/.memoryd)"
     )
