@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from memoryd.control.manual import PAGES, description
 from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
 
 EXIT_CONFIGURATION: Final = 78
@@ -90,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemorydError as error:
-        print(f"memoryd: {error.told()}", file=sys.stderr)
+        print(f"memoryd: {error}", file=sys.stderr)
         return _exit_code(name, error)
     except Exception as error:  # noqa: BLE001 -- the command line's boundary: a fault of ours is one line as well
         place = _place(error)
@@ -136,13 +135,7 @@ def load(name: str) -> Command:
 
 def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
     """Return what reads the words of a command."""
-    page = PAGES[name]
-    parser = argparse.ArgumentParser(
-        prog=f"memoryd {name}",
-        description=description(COMMANDS[name], page),
-        epilog=page.epilog(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(prog=f"memoryd {name}", description=f"{COMMANDS[name].capitalize()}.")
     parser.add_argument(
         "--home", metavar="DIR", type=Path, help="memoryd's folder (else MEMORYD_HOME, else ~/.memoryd)"
     )
