@@ -17,7 +17,7 @@ REAL_HOME = Path(os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir))
 REPOSITORY = Path(__file__).parents[2]
 PERSONAL = re.compile(
     r"MEMORYD_.*|CODEX_HOME|CLAUDE_CONFIG_DIR|COPILOT_HOME|GEMINI_CLI_HOME|QWEN_HOME|QWEN_RUNTIME_DIR|XDG_.*"
-    r"|NOTIFY_SOCKET|WATCHDOG_.*|.*_API_KEY|.*_proxy|GIT_.*",
+    r"|NOTIFY_SOCKET|WATCHDOG_.*|DBUS_.*|.*_API_KEY|.*_proxy|GIT_.*",
     re.IGNORECASE,
 )
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND

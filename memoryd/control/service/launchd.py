@@ -10,19 +10,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from memoryd.config import HOME_VARIABLE
+from memoryd.config import HOME_VARIABLE, LAUNCHD_LABEL
 from memoryd.control.service import placing, shipped
 from memoryd.control.service.calling import Answer, call
 from memoryd.control.service.ground import Ground, Wish
 from memoryd.control.service.outcome import Installed, Uninstalled
 from memoryd.control.service.plist import log_of, read_plist, render_plist
 from memoryd.control.service.state import State
-from memoryd.daemon import lock
+from memoryd.daemon import lock, starts
 from memoryd.errors import NoServiceManager, ServiceError, ServiceNotStarted
 from memoryd.workspace.layout import Home
 
 NAME: Final = "launchd"
-LABEL: Final = "dev.memoryd"
+LABEL: Final = LAUNCHD_LABEL
 LOG_LINES: Final = 15
 PAUSE_SECONDS: Final = 0.5
 DAEMON: Final = "daemon"
@@ -129,17 +129,17 @@ def look(ground: Ground) -> State:
 
 
 def uninstall(ground: Ground, *, force: bool) -> Uninstalled:
-    """Stop the service and take its file and its log out. Raises UsageError for a foreign plist."""
+    """Stop the service; its file, log and count of starts go. Raises UsageError for a foreign plist."""
     file = service_file(ground)
     if not force:
         placing.refuse_foreign(file)
-    log = log_of(placing.read(file) or "")
+    home, log = _home(ground), log_of(placing.read(file) or "")
     notes = []
     try:
         _boot_out(ground)
     except NoServiceManager as error:
         notes.append(f"{error.message}: only the files were removed")
-    removed = placing.take_away(file)
+    removed = [*placing.take_away(file), *placing.take_away(home.path / starts.FILE)]
     logs = sorted(log.parent.glob(f"{log.name}*")) if log and log.parent.is_dir() else []
     return Uninstalled(removed + [gone for path in logs for gone in placing.take_away(path)], notes)
 

@@ -13,7 +13,7 @@ import pytest
 from memoryd.clock import SystemClock
 from memoryd.control.service import launchd
 from memoryd.control.service.ground import Ground
-from memoryd.daemon import house, lock
+from memoryd.daemon import house, lock, starts
 from memoryd.errors import NoServiceManager, ServiceError, ServiceNotStarted, UsageError
 from tests.control.service.conftest import Programs, a_wish
 
@@ -154,11 +154,11 @@ def test_uninstalling_takes_the_file_and_the_logs_and_twice_is_no_fault(ground: 
     with a_daemon(ground):
         launchd.install(ground, files(ground), force=False)
     programs.when(PRINT, UNKNOWN)
-    logs = [ground.home / ".memoryd" / name for name in ("daemon.log", "daemon.log.1")]
-    for log in logs:
-        log.write_text("{}")
+    left = [ground.home / ".memoryd" / name for name in (starts.FILE, "daemon.log", "daemon.log.1")]
+    for path in left:
+        path.write_text("{}")
     gone = launchd.uninstall(ground, force=False)
-    assert gone.removed == [file_of(ground), *logs]
+    assert gone.removed == [file_of(ground), *left]
     assert launchd.uninstall(ground, force=False).removed == []
 
 
