@@ -45,10 +45,12 @@ MemorydError
 class MemorydError(Exception):
     """Base of every error that memoryd raises on purpose.
 
-    `message` says what was attempted, on what, and why it failed; `remedy` says what to do about it.
+    `message` says what was attempted, on what, and why it failed; `remedy` says what to do about it. `usual_remedy` is
+    what to do about any error of the kind that says nothing of its own.
     """
 
     exit_code = 1
+    usual_remedy = ""
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)
@@ -58,9 +60,16 @@ class MemorydError(Exception):
     def __str__(self) -> str:
         return f"{self.message} ({self.remedy})" if self.remedy else self.message
 
+    def told(self) -> str:
+        """Return what a person is told: the message, and what to do."""
+        remedy = self.remedy or self.usual_remedy
+        return f"{self.message} ({remedy})" if remedy else self.message
+
 
 class UsageError(MemorydError):
     """Wrong arguments on the command line."""
+
+    usual_remedy = "the command's --help says what it takes"
 
     exit_code = 2
 
@@ -82,6 +91,8 @@ class LeaseLost(MemorydError):
 
 class StorageError(MemorydError):
     """The ledger or the memory folder cannot be read or written."""
+
+    usual_remedy = "`memoryd doctor` looks at the ledger, the folder and the disk"
 
 
 class DiskFull(StorageError):
@@ -105,6 +116,8 @@ class LedgerTooNew(StorageError):
 class LedgerCorrupt(StorageError):
     """SQLite says that the ledger is damaged or not a database."""
 
+    usual_remedy = "it is set aside at the next start, and a backup takes its place; `memoryd status` says which"
+
 
 class GitError(MemorydError):
     """git refused a command."""
@@ -121,9 +134,13 @@ class SourceError(MemorydError):
 class SessionVanished(SourceError):
     """The session file is no longer there."""
 
+    usual_remedy = "it is read when it is back; a memory that came of it stays"
+
 
 class SessionUnreadable(SourceError):
     """The session file cannot be read, or is not a session."""
+
+    usual_remedy = "it is left out until its file changes; `memoryd explain PATH` tells more"
 
 
 class SessionWithoutItems(SourceError):
@@ -171,9 +188,13 @@ class ModelUnavailable(ModelError):
 class RateLimited(ModelUnavailable):
     """429, or a usage-limit sentence inside a 200."""
 
+    usual_remedy = "it is asked again by itself; `memoryd status` says when"
+
 
 class Overloaded(ModelUnavailable):
     """5xx and 529."""
+
+    usual_remedy = "it is asked again by itself; `memoryd status` says when"
 
 
 class Unreachable(ModelUnavailable):
@@ -191,9 +212,13 @@ class UnknownModel(ModelUnavailable):
 class ContextOverflow(ModelError):
     """The input is too long for the model."""
 
+    usual_remedy = "a shorter input is tried by itself; context_window of the provider bounds it from the start"
+
 
 class StructureUnsupported(ModelError):
     """A 4xx that names the structured-output parameter."""
+
+    usual_remedy = "it is asked again in a simpler manner by itself"
 
 
 class RequestRefused(ModelError):
@@ -219,6 +244,8 @@ class BadReply(ModelError):
 class MalformedReply(BadReply):
     """Not the JSON that was asked for."""
 
+    usual_remedy = "it is tried again; if it keeps happening, choose another model"
+
 
 class TruncatedReply(BadReply):
     """Cut at the output limit."""
@@ -226,6 +253,8 @@ class TruncatedReply(BadReply):
 
 class RefusedReply(BadReply):
     """The model declined."""
+
+    usual_remedy = "it is tried again; if it keeps happening, choose another model"
 
 
 class ServiceError(MemorydError):
@@ -246,6 +275,8 @@ class ServiceNotStarted(ServiceError):
 
 class ResultRejected(MemorydError):
     """A consolidation that acceptance turned down; `complaints` says why, a sentence each."""
+
+    usual_remedy = "it is tried again from a clean context; `memoryd jobs show global` has the complaints"
 
     def __init__(self, message: str, *, remedy: str = "", complaints: tuple[str, ...] = ()) -> None:
         super().__init__(message, remedy=remedy)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol, cast
 
+from memoryd.control.manual import PAGES, description
 from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
 
 EXIT_CONFIGURATION: Final = 78
@@ -89,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemorydError as error:
-        print(f"memoryd: {error}", file=sys.stderr)
+        print(f"memoryd: {error.told()}", file=sys.stderr)
         return _exit_code(name, error)
     except Exception as error:  # noqa: BLE001 -- the command line's boundary: a fault of ours is one line as well
         place = _place(error)
@@ -135,11 +136,17 @@ def load(name: str) -> Command:
 
 def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
     """Return what reads the words of a command."""
-    parser = argparse.ArgumentParser(prog=f"memoryd {name}", description=f"{COMMANDS[name].capitalize()}.")
+    page = PAGES[name]
+    parser = argparse.ArgumentParser(
+        prog=f"memoryd {name}",
+        description=description(COMMANDS[name], page),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "--home", metavar="DIR", type=Path, help="memoryd's folder (else MEMORYD_HOME, else ~/.memoryd)"
     )
     command.configure(parser)
+    parser.epilog = "\n\n".join(part for part in (parser.epilog, page.epilog()) if part)
     return parser
 
 
@@ -169,7 +176,7 @@ def _overview() -> str:
     width = max(map(len, COMMANDS))
     lines = ["memoryd gives coding agents a memory.", "", "usage: memoryd COMMAND [--home DIR] ...", ""]
     lines += [f"  {name:<{width}}  {meaning}" for name, meaning in COMMANDS.items()]
-    return "\n".join([*lines, "", "`memoryd COMMAND --help` says more. First look: memoryd demo"])
+    return "\n".join([*lines, "", "`memoryd COMMAND --help` says more. First look: `memoryd demo`"])
 
 
 def _exit_code(command: str, error: MemorydError) -> int:

@@ -81,7 +81,9 @@ async def ask(path: Path, request: Request, on_step: Callable[[dict[str, object]
                 return dict(message["result"])
     finally:
         writer.close()
-    raise StorageError("the daemon ended before it answered", remedy="look at its log: memoryd status")
+    raise StorageError(
+        "the daemon ended before it answered", remedy="its log says why; `memoryd status` says whether it runs"
+    )
 
 
 def _message(line: bytes) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Crew:
         said = ["paused: the disk takes nothing"] if self._storage.reason is not None else []
         said += [f"reading {stage1} session{'' if stage1 == 1 else 's'}"] if stage1 else []
         said += ["rewriting the memory"] if consolidations else []
-        said += ["needs a look: see memoryd status"] if self._duty.troubles else []
+        said += ["needs a look: `memoryd status`"] if self._duty.troubles else []
         return "; ".join(said) or "watching for idle sessions"
 
     def look_after_soon(self) -> None:

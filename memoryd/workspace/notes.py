@@ -81,7 +81,7 @@ def with_origin(text: str, *, by: str, session: str = "", quote: str = "") -> st
 def request_to_forget(text: str) -> str:
     """Return the text of a note that asks that a text be forgotten. Raises UsageError for one without words."""
     if not words_of(text):
-        raise UsageError("what is to be forgotten needs words", remedy='`memoryd forget --text "..."`')
+        raise UsageError("what is to be forgotten needs words", remedy='`memoryd forget --text "WORDS"`')
     return _REQUEST + "".join(f"> {row}\n" for row in text.strip().splitlines())
 
 

@@ -79,7 +79,8 @@ def _show(settings: Settings, number: int | None, *, as_data: bool) -> int:
         return 0
     print("\n".join([_line(proposal), *details(entry, diff)]))
     if proposal.state is ProposalState.WAITING:
-        print(f"\nmemoryd review accept {proposal.id} --commit {proposal.commit[:10]}, or reject {proposal.id}")
+        accept = f"memoryd review accept {proposal.id} --commit {proposal.commit[:10]}"
+        print(f"\n`{accept}`, or `memoryd review reject {proposal.id}`")
     return 0
 
 

@@ -195,7 +195,7 @@ def _tell_installed(done: Installed, *, as_json: bool) -> None:
         print(f"  removed {path}")
     for note in done.notes:
         print(f"note: {note}")
-    print("its log: memoryd service logs -f")
+    print("its log: `memoryd service logs -f`")
 
 
 def _running(state: State) -> str:

@@ -95,7 +95,7 @@ def summary_lines(result: Mapping[str, object]) -> list[str]:
     if stage2.get("published"):
         lines.append("the memory folder was consolidated, accepted and committed")
     elif stage2.get("proposed"):
-        lines.append("a consolidation is made and waits for your word: memoryd review show")
+        lines.append("a consolidation is made and waits for your word: `memoryd review show`")
     elif stage2.get("unchanged"):
         lines.append("the memory folder stands as it was: nothing to change")
     elif result.get("consolidates_at"):
