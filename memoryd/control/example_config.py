@@ -1,8 +1,9 @@
-"""Writes config.example.toml from the sections of the settings, so that the two cannot drift apart."""
+"""Writes config.example.toml, and what `init` writes, from the sections of the settings: they cannot drift apart."""
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -51,29 +52,60 @@ HEAD = """\
 """
 
 
+WRITTEN_HEAD: Final = """\
+# Settings of memoryd, written by `memoryd init`. Lines that begin with `#` and no blank are defaults: remove the `#` to
+# change one. Each key is also an environment variable: `model` of [extract] is MEMORYD_EXTRACT__MODEL. Durations are
+# "90s", "2m", "6h", "10d". `memoryd config check` tests this file; a running memoryd takes it in at `kill -HUP`.
+"""
+
+Chosen: TypeAlias = Mapping[str, Mapping[str, object]]
+"""Keys that were chosen, by section; a provider's section is `providers.NAME`."""
+
+
 def example_toml() -> str:
     """Return the file: every key with its reason and its default, commented out by `#` alone (prose by `# `)."""
-    lines = HEAD.splitlines()
+    return _render(HEAD, {})
+
+
+def written_toml(chosen: Chosen) -> str:
+    """Return a file with what was chosen, and every other key with its reason and its default, commented out."""
+    return _render(WRITTEN_HEAD, chosen)
+
+
+def _render(head: str, chosen: Chosen) -> str:
+    lines = head.splitlines()
     for section, found in Settings.model_fields.items():
         if section == "providers":
-            lines += _example_providers()
+            lines += _providers(chosen)
         elif isinstance(found.annotation, type) and issubclass(found.annotation, BaseModel):
             lines += ["", f"# {found.annotation.__doc__}", f"[{section}]"]
+            given = chosen.get(section, {})
             for key, about in found.annotation.model_fields.items():
-                lines += [*_prose(about.description or ""), f"#{key} = {_toml(about)}"]
+                row = f"{key} = {_value(given[key])}" if key in given else f"#{key} = {_toml(about)}"
+                lines += [*_prose(about.description or ""), row]
     return "\n".join(lines) + "\n"
 
 
-def _example_providers() -> Iterator[str]:
+def _providers(chosen: Chosen) -> Iterator[str]:
     yield from (
         "",
         "# Where models answer: [providers.NAME], as many as you like. Without one, memoryd writes offline.",
     )
     for key, about in Provider.model_fields.items():
         yield from _prose(f"{key}: {about.description}")
-    for name, preset in PRESETS.items():
+    named = {section: keys for section, keys in chosen.items() if section.startswith("providers.")}
+    for section, keys in named.items():
+        yield from ("", f"[{section}]", *(f"{key} = {_value(value)}" for key, value in keys.items()))
+    for name, preset in () if named else PRESETS.items():
         yield from ("", f"#[providers.{name}]")
         yield from (f"#{key} = {json.dumps(value)}" for key, value in preset.items())
+
+
+def _value(value: object) -> str:
+    """Render a value as TOML: a text, a number, a list, or a table on one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _prose(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The one place that speaks HTTP: one POST, one reply with a bounded body, every failure of the transfer translated.
+"""The one place that speaks HTTP: one request, one reply with a bounded body, every failure of a transfer translated.
 
 What a reply means is decided elsewhere (http_reply.py, classify.py). Redirects are not followed.
 """
@@ -102,6 +102,16 @@ class HttpShell:
             self._translated(endpoint, show),
             asyncio.timeout(whole),
             self._client.stream("POST", url, content=payload, headers=sent) as response,
+        ):
+            body = await self._body(response, endpoint)
+        return HttpReply(response.status_code, dict(response.headers), body.decode("utf-8", "replace"))
+
+    async def get(self, endpoint: Endpoint, path: str, *, show: Show) -> HttpReply:
+        """Ask for something that is there; the same limits and errors as those of `post`."""
+        async with (
+            self._translated(endpoint, show),
+            asyncio.timeout(self._timeout_seconds),
+            self._client.stream("GET", endpoint.base_url.rstrip("/") + path) as response,
         ):
             body = await self._body(response, endpoint)
         return HttpReply(response.status_code, dict(response.headers), body.decode("utf-8", "replace"))

@@ -7,7 +7,9 @@ import pytest
 
 from memoryd import config
 from tests.control.conftest import Shell
+from tests.support.codex_memories import a_codex_memory
 from tests.support.copilot_sessions import a_copilot_session
+from tests.support.models_list import ModelsList, models
 
 
 class Terminal(io.StringIO):
@@ -203,3 +205,101 @@ def test_every_agent_is_found_by_its_usual_home_or_where_its_variable_moved_it(
     assert "found codex: 1 session file in" in said.out
     assert f"found copilot: 2 session files in {fresh.folder / 'moved'}" in said.out
     assert settings(fresh).sources.agents == ("codex", "copilot")
+
+
+def test_the_file_holds_every_key_with_its_reason_and_keeps_the_defaults(fresh: Shell) -> None:
+    assert fresh("init", "--yes", "--provider", "anthropic", "--model", "m").code == 0
+    text = fresh.home.config_file.read_text()
+    assert "# A session must rest this long first" in text
+    assert '#min_idle = "6h"' in text
+    assert 'agents = ["codex"]' in text
+    made, untouched = settings(fresh), config.load(fresh.folder / "other", environ=config.environ())
+    assert (made.discover, made.recall, made.ledger) == (untouched.discover, untouched.recall, untouched.ledger)
+    assert "[providers.ollama]" not in text
+
+
+def test_prices_make_the_estimate_one_of_money_and_are_written(fresh: Shell) -> None:
+    fresh.record()
+    words = ("init", "--yes", "--provider", "openai", "--model", "m")
+    assert "cost not known: no prices are set" in fresh(*words).out
+    fresh.home.config_file.unlink()
+    said = fresh(*words, "--price-input", "1.25", "--price-output", "10")
+    assert "USD" in said.out
+    prices = settings(fresh).provider_for("extract").provider.prices
+    assert (prices.input, prices.output) == (1.25, 10.0)
+
+
+def test_what_leaves_is_said_before_anything_is_agreed_to(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("openai\n\nm\n\nno\n"))
+    said = fresh("init")
+    assert said.out.index("Idle sessions are sent to https://api.openai.com/v1") < said.out.index("recorded before now")
+    assert "--show-input" in said.out
+
+
+def test_json_has_everything_that_was_found_and_asks_nothing(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh.record()
+    monkeypatch.setattr(sys, "stdin", Terminal("openai\n"))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "a-key-that-is-none")
+    said = fresh("init", "--json", "--provider", "openai", "--model", "m")
+    assert said.code == 0, said
+    assert said.json["wrote"] == str(fresh.home.config_file)
+    assert [(agent["name"], agent["sessions"]) for agent in said.json["agents"]] == [("codex", 1)]
+    assert said.json["providers"]["keys"] == ["ANTHROPIC_API_KEY"]
+    assert said.json["chosen"] == {"provider": "openai", "model": "m", "backfill": "ask"}
+    assert said.json["history"]["recent"]["cost"] is None
+    assert "a-key-that-is-none" not in said.out
+
+
+def test_a_server_on_this_machine_is_proposed_with_its_models(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ModelsList(models("llama3.2:3b", "qwen3:8b")) as server:
+        monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{server.port}")
+        monkeypatch.setattr(sys, "stdin", Terminal("\n\nqwen3:8b\n\n"))
+        said = fresh("init")
+        assert said.code == 0, said
+        assert f"found Ollama at http://127.0.0.1:{server.port}/v1, with 2 models" in said.out
+        assert "Nothing leaves this machine" in said.out
+        made = settings(fresh).provider_for("extract")
+        assert (made.model, made.provider.base_url) == ("qwen3:8b", f"http://127.0.0.1:{server.port}/v1")
+        assert made.provider.api_key_env is None
+
+        fresh.home.config_file.unlink()
+        monkeypatch.setattr(sys, "stdin", Terminal(""))
+        said = fresh("init", "--yes", "--provider", "openai-chat", "--model", "llama3.2:3b")
+        assert said.code == 0, said
+        assert settings(fresh).provider_for("extract").provider.base_url == f"http://127.0.0.1:{server.port}/v1"
+
+
+def test_import_and_connection_follow_where_they_are_asked_for(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_codex_memory(fresh.codex)
+    (fresh.codex / "sessions").mkdir(exist_ok=True)
+    said = fresh("init", "--yes", "--import", "codex", "--connect", "codex", "--json")
+    assert said.code == 0, said
+    assert [agent["has_memory"] for agent in said.json["agents"]] == [True]
+    assert [(step["command"], step["exit_code"]) for step in said.json["steps"]] == [
+        ("memoryd import codex", 0),
+        ("memoryd connect codex", 0),
+    ]
+    assert (fresh.codex / "hooks.json").exists()
+    assert (fresh.home.memories / "MEMORY.md").exists()
+
+
+def test_on_a_terminal_each_step_needs_its_yes(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_codex_memory(fresh.codex)
+    fresh.record()
+    monkeypatch.setattr(sys, "stdin", Terminal("offline\nyes\n\nno\n"))
+    said = fresh("init")
+    assert said.code == 0, said
+    assert "Import what codex has learned by itself" in said.out
+    assert "Connect codex" in said.out
+    assert "Install memoryd as a service" in said.out
+    assert (fresh.home.memories / "MEMORY.md").exists()
+    assert not (fresh.codex / "hooks.json").exists()
+
+
+def test_a_step_that_fails_is_told_and_the_settings_stay(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh.record()
+    said = fresh("init", "--yes", "--import", "codex", "--connect", "codex")
+    assert said.code == 1
+    assert "there is no memory of Codex" in said.err
+    assert fresh.home.config_file.exists()
+    assert (fresh.codex / "hooks.json").exists()
