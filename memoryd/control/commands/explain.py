@@ -126,10 +126,10 @@ def _verdict(settings: Settings, row: SessionRow, known: Known, loaded: Loaded, 
         guard = settings.extract.disable_on_external_context and loaded.evidence.external
         if loaded.memory_mode is MemoryMode.POLLUTED or guard:
             return Exclusion.POLLUTED
-    if held := waiting(row.updated_at, _window(settings, known, now)):
-        return held
     if covered:
         return row.finding or "covered"
+    if held := waiting(row.updated_at, _window(settings, known, now)):
+        return held
     if loaded.evidence.human_messages == 0:
         return ReadingFound.NO_HUMAN_MESSAGE
     return _of_job(known.job, now)
