@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memoryd.daemon.endings import Done, Ending
-from memoryd.daemon.worker import Stage, Worker
+from memoryd.daemon.worker import RESULT_PAUSE_SECONDS, Stage, Worker
 from memoryd.errors import DiskFull, LeaseLost, MalformedReply, MemorydError, RateLimited
 from memoryd.ledger import attempts, jobs, outputs, publications
 from memoryd.ledger.attempts import AttemptRow
@@ -626,9 +626,9 @@ async def test_an_end_that_the_disk_refuses_leases_nothing(tmp_path: Path, clock
         worker = goes_on(context, of_its_own_session, patience_seconds=60)
 
         running = asyncio.create_task(worker.run_once())
-        await clock.sleeping(1)
+        await clock.sleeping(1, within=RESULT_PAUSE_SECONDS)
         assert (await the_job(opened, key=OTHER)).status is Status.PENDING
-        await clock.advance(10)
+        await clock.advance(RESULT_PAUSE_SECONDS)
 
         done = await running
         assert done is not None

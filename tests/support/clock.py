@@ -49,19 +49,22 @@ class FakeClock:
         """Return the seconds until the first sleeper is due, None when nobody sleeps."""
         return min((due - self._monotonic for due, _, sleeper in self._sleepers if not sleeper.done()), default=None)
 
-    def asleep(self) -> int:
-        """Return how many tasks sleep on this clock now."""
-        return sum(not sleeper.done() for _, _, sleeper in self._sleepers)
+    def asleep(self, *, within: float = math.inf) -> int:
+        """Return how many tasks sleep on this clock now, of those that are due `within` so many seconds."""
+        return sum(not sleeper.done() and due - self._monotonic <= within for due, _, sleeper in self._sleepers)
 
-    async def sleeping(self, count: int, *, patience_seconds: float = 30.0) -> None:
-        """Wait until at least `count` tasks sleep here; after `patience_seconds` of real time the test fails."""
+    async def sleeping(self, count: int, *, within: float = math.inf, patience_seconds: float = 30.0) -> None:
+        """Wait until at least `count` tasks sleep here; after `patience_seconds` of real time the test fails.
+
+        `within` leaves out those that sleep longer: a heartbeat sleeps beside whatever a test waits for.
+        """
         try:
             async with asyncio.timeout(patience_seconds):
-                while self.asleep() < count:
+                while self.asleep(within=within) < count:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            raise AssertionError(f"waited for {count} sleeping tasks, there are {self.asleep()}") from None
+            raise AssertionError(f"waited for {count} sleeping tasks, there are {self.asleep(within=within)}") from None
 
     async def advance(self, seconds: float) -> None:
         """Let `seconds` pass; what falls due on the way is woken at its instant, in order, before time moves on.
