@@ -7,6 +7,7 @@ The user exists in private namespaces alone: a line of a passwd that is laid ove
 folder, a PID namespace that takes everything with it when it ends. Nothing of the machine changes.
 """
 
+import json
 import os
 import shlex
 import shutil
@@ -142,9 +143,10 @@ class UserSystemd:
         wait_until(lambda: self.told(unit, name) == value, f"{name}={value} of {unit}")
 
     def journal(self, unit: str) -> list[str]:
-        """What a unit has said so far."""
-        done = self.run("journalctl", "--user", f"--unit={unit}", "--output=cat", "--no-pager", "--quiet")
-        return done.stdout.splitlines()
+        """What a unit itself has said so far; systemd's own lines about it are left out."""
+        done = self.run("journalctl", "--user", f"--unit={unit}", "--output=json", "--no-pager", "--quiet")
+        entries = [json.loads(line) for line in done.stdout.splitlines()]
+        return [entry["MESSAGE"] for entry in entries if entry.get("_SYSTEMD_USER_UNIT") == unit]
 
     def _is_up(self) -> bool:
         assert self._process.poll() is None
