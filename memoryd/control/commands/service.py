@@ -15,14 +15,14 @@ from memoryd.control.service import placing
 from memoryd.control.service.calling import show
 from memoryd.control.service.checking import INSTALL, ServiceFinding
 from memoryd.control.service.examining import examine
-from memoryd.control.service.ground import Ground, refuse_unable
+from memoryd.control.service.ground import Ground, Wish, is_fleeting, refuse_unable
 from memoryd.control.service.hardening import writable_places
 from memoryd.control.service.keys import as_seen, keys_folder, plan_keys, write_keys
 from memoryd.control.service.linger import enable_linger
 from memoryd.control.service.managers import ServiceManager, manager_of
 from memoryd.control.service.outcome import Installed
 from memoryd.control.service.state import State
-from memoryd.control.service.wishing import home_of, unseen, wish_of
+from memoryd.control.service.wishing import USUAL_HOME, home_of, unseen, wish_of
 from memoryd.errors import ServiceError, ServiceNotStarted
 from memoryd.workspace.layout import Home, prepare
 
@@ -88,7 +88,7 @@ def install(args: argparse.Namespace, manager: ServiceManager, ground: Ground) -
     prepare(Home(settings.home))
     written = write_keys(keys)
     done = manager.install(ground, files, force=args.force)
-    notes = [*done.notes, *_notes(settings, ground)]
+    notes = [*done.notes, *_notes(settings, ground, before, wish)]
     linger = done.state.linger
     if args.linger and not linger:
         try:
@@ -157,8 +157,13 @@ ACTIONS: Final[Mapping[str, Callable[[argparse.Namespace, ServiceManager, Ground
 }
 
 
-def _notes(settings: config.Settings, ground: Ground) -> list[str]:
+def _notes(settings: config.Settings, ground: Ground, before: Wish | None, wish: Wish) -> list[str]:
     notes = []
+    served = Path(before.environment.get(HOME_VARIABLE) or ground.home / USUAL_HOME) if before else settings.home
+    if served != settings.home:
+        notes.append(f"it served {served} until now, and serves {settings.home} from here on")
+    if is_fleeting(wish.interpreter):
+        notes.append(f"{wish.interpreter} lies where things are cleaned up: install memoryd, for instance with pipx")
     if not Home(settings.home).config_file.exists():
         notes.append("there is no config.toml yet: `memoryd init` writes it, then `memoryd service restart`")
     if lost := unseen(ground.environ):

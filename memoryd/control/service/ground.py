@@ -14,6 +14,8 @@ from memoryd.errors import ServiceError
 STANDARD_PATH: Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """What a service manager searches by itself; on macOS Homebrew's folders come from the PATH of the installer."""
 
+_FLEETING: Final = frozenset((".cache", "Caches", "tmp"))
+
 
 @dataclass(frozen=True, slots=True)
 class Ground:
@@ -50,6 +52,11 @@ class Wish:
 def words_of(interpreter: Path) -> tuple[str, ...]:
     """Return the command of the daemon; -P: what lies in the folder it starts in must not be taken for a module."""
     return (str(interpreter), "-P", "-m", "memoryd.control.main", "run")
+
+
+def is_fleeting(interpreter: Path) -> bool:
+    """Tell whether an interpreter lies in a cache or among temporary files, as that of `uvx` or `pipx run` does."""
+    return bool(_FLEETING & set(interpreter.parts))
 
 
 def refuse_unable(wish: Wish, ground: Ground) -> None:

@@ -131,7 +131,7 @@ def uninstall(ground: Ground, *, force: bool) -> Uninstalled:
     unit, wants = folder / UNIT, folder / "default.target.wants"
     if not force:
         placing.refuse_foreign(unit)
-    notes = []
+    notes: list[str] = []
     try:
         if unit.exists() or unit.is_symlink():
             systemctl(ground, "disable", "--now", UNIT, seconds=STOP_SECONDS)
@@ -142,6 +142,8 @@ def uninstall(ground: Ground, *, force: bool) -> Uninstalled:
     if removed and not notes:
         must(ground, "daemon-reload")
         systemctl(ground, "reset-failed", UNIT)  # it complains where nothing had failed
+    if removed and lingers(ground):
+        notes.append(f"you linger: `loginctl disable-linger {ground.user}`, if nothing else of yours needs it")
     return Uninstalled(removed, notes)
 
 

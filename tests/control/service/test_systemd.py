@@ -185,7 +185,9 @@ def test_uninstalling_leaves_nothing_and_twice_is_no_fault(ground: Ground, progr
     (unit_of(ground).parent / "default.target.wants" / "memoryd.service").symlink_to(unit_of(ground))
     (drop_in_of(ground).parent / "override.conf").write_text("[Service]\n")
     programs.when("systemctl --user reset-failed *", (1, "", "Unit memoryd.service not loaded.\n"))
+    programs.when("loginctl show-user *", (0, "Linger=yes\n", ""))
     gone = systemd.uninstall(ground, force=False)
+    assert "loginctl disable-linger mika" in gone.notes[0]
     assert [path.name for path in gone.removed] == [
         "memoryd.service",
         "50-hardening.conf",

@@ -9,7 +9,7 @@ from memoryd import config
 from memoryd.config import Settings
 from memoryd.control.service import placing
 from memoryd.control.service.checking import judge
-from memoryd.control.service.ground import STANDARD_PATH, Ground, refuse_unable
+from memoryd.control.service.ground import STANDARD_PATH, Ground, is_fleeting, refuse_unable
 from memoryd.control.service.hardening import writable_places
 from memoryd.control.service.keys import as_seen, plan_keys, write_keys
 from memoryd.control.service.search_path import search_path
@@ -195,3 +195,15 @@ def test_no_service_is_no_fault_and_a_key_file_that_is_gone_or_open_is_one(tmp_p
     assert "can be read by others" in judge(a_state(tmp_path), wish, HOME, HOME)[0].evidence
     file.chmod(0o600)
     assert judge(a_state(tmp_path), wish, HOME, HOME)[0].severity == "ok"
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "expected"),
+    [
+        ("/home/mika/.cache/uv/archive-v0/x/bin/python", True),
+        ("/tmp/x/bin/python", True),
+        ("/home/mika/.local/pipx/venvs/memoryd/bin/python", False),
+    ],
+)
+def test_an_interpreter_that_will_be_cleaned_away_is_known(interpreter: str, expected: bool) -> None:
+    assert is_fleeting(Path(interpreter)) is expected
