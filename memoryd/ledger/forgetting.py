@@ -128,7 +128,7 @@ def begin_reset(conn: sqlite3.Connection, *, now: float, relearn: bool) -> Forge
     proceed(conn, forgetting)
     names = ["delete_all_outputs", "delete_all_usage", "delete_all_claims", "delete_all_jobs", "clear_all_problems"]
     names += ["clear_all_attempt_errors", "delete_all_publications", "delete_proposals"]
-    names.append("reopen_all_sessions" if relearn else "settle_all_sessions")
+    names += ["delete_imports", "reopen_all_sessions" if relearn else "settle_all_sessions"]
     for name in names:
         change(conn, _SQL[name], {})
     change(conn, _SQL["delete_meta"], {"key": UNTIDY})

@@ -8,6 +8,8 @@ from memoryd.ledger.rows import change
 _SQL = queries.load("meta")
 
 FIRST_START = "first_start_at"
+IMPORTED = "imported:"
+"""The beginning of the keys that say what was imported; a reset drops them."""
 
 
 def get(conn: sqlite3.Connection, key: str) -> str | None:

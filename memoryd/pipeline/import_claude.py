@@ -30,7 +30,7 @@ from memoryd.workspace.layout import EXTENSIONS, Home
 log = logs.get()
 
 AGENT: Final = "claude"
-KEY: Final = "imported_claude"
+KEY: Final = f"{meta.IMPORTED}claude"
 FOLDER: Final = f"{EXTENSIONS}/claude"
 INSTRUCTIONS: Final = """\
 # Claude Code's own memory

@@ -48,7 +48,7 @@ log = logs.get()
 
 MAX_TRIES: Final = 5
 SHORT_ID: Final = 12
-KEY: Final = "imported_folder:"
+KEY: Final = f"{meta.IMPORTED}folder:"
 DIFFERS: Final = "memoryd has another file of that name, which stays"
 MISPLACED: Final = "its name is that of one of memoryd's own"
 NO_ROOM: Final = "no room is left in memory_summary.md; its sessions are consolidated all the same"
@@ -75,7 +75,8 @@ class _Plan:
 def join_folders(ours: Folder, theirs: Folder, report: ImportReport, *, source: str, max_summary_bytes: int) -> Joining:
     """Decide what of another folder comes into ours, and note in the report what does not."""
     handbook = join_handbooks(ours.text(MEMORY_FILE), theirs.text(MEMORY_FILE), source=source)
-    summary = join_summaries(ours.text(SUMMARY_FILE), theirs.text(SUMMARY_FILE), max_bytes=max_summary_bytes)
+    standing = "" if mending.is_empty_summary(ours.text(SUMMARY_FILE)) else ours.text(SUMMARY_FILE)
+    summary = join_summaries(standing, theirs.text(SUMMARY_FILE), max_bytes=max_summary_bytes)
     texts = {path: text for path, text in ((MEMORY_FILE, handbook.text), (SUMMARY_FILE, summary.text)) if text}
     texts = {path: text for path, text in texts.items() if text != ours.files.get(path)}
     texts |= _other_files(ours, theirs, report)

@@ -16,7 +16,7 @@ from memoryd.workspace.summary import Summary, render_summary
 
 _EMPTY_HANDBOOK: Final = "> Nothing is remembered: no session or note supports a memory at present.\n"
 _UNUSABLE: Final = (Odd.TOO_LARGE, Odd.BINARY)
-_EMPTY_PROFILE: Final = "Nothing is remembered yet."
+_EMPTY_SUMMARY: Final = render_summary(Summary(profile=("Nothing is remembered yet.",)))
 
 
 def clean_strays(work: Path, before: Folder | None = None, *, quarantine: Quarantine | None = None) -> tuple[str, ...]:
@@ -51,7 +51,12 @@ def rewrite_provenance(work: Path) -> None:
 def empty_folder(work: Path) -> None:
     """Write MEMORY.md and memory_summary.md as they are when no evidence is left."""
     write_private(work / MEMORY_FILE, _EMPTY_HANDBOOK.encode())
-    write_private(work / SUMMARY_FILE, render_summary(Summary(profile=(_EMPTY_PROFILE,))).encode())
+    write_private(work / SUMMARY_FILE, _EMPTY_SUMMARY.encode())
+
+
+def is_empty_summary(text: str) -> bool:
+    """Say whether a summary is the one of a memory without evidence."""
+    return text == _EMPTY_SUMMARY
 
 
 def _remove(path: Path) -> None:

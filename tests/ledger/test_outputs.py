@@ -180,7 +180,9 @@ def test_pruning_takes_the_stalest_unselected_first_and_a_bounded_number(conn: s
     assert left() == {"fresh", "selected", "used"}
 
 
-def test_a_row_of_another_program_is_kept_as_it_stands_and_never_replaces_as_late_a_state(conn: sqlite3.Connection) -> None:
+def test_a_row_of_another_program_is_kept_as_it_stands_and_replaces_earlier_states_alone(
+    conn: sqlite3.Connection,
+) -> None:
     assert not outputs.is_any(conn)
     theirs = ImportedOutput("thread", 100, "raw", "summary", "slug", 7, 3, 90)
     assert outputs.take_over(conn, theirs)

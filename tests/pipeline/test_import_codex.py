@@ -13,7 +13,7 @@ from memoryd.ledger.states import JobKind
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery
-from memoryd.pipeline.forget import forget
+from memoryd.pipeline.forget import forget, reset
 from memoryd.pipeline.import_codex import import_codex
 from memoryd.pipeline.undo import undo
 from memoryd.workspace.folder import Folder
@@ -203,6 +203,21 @@ async def test_the_import_is_an_entry_of_the_history_and_can_be_undone(tmp_path:
         assert {claim.author for claim in valid} == {"person"}
         await undo(context)
         assert "Task Group" not in memory(context)
+
+
+async def test_after_a_reset_everything_can_be_imported_again(tmp_path: Path, clock: FakeClock) -> None:
+    codex = a_codex_memory(tmp_path / "codex")
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await import_codex(context, [codex])
+        rows = our_rows(context)
+        await reset(context)
+        assert our_rows(context) == []
+        report = await import_codex(context, [codex])
+        assert report.sessions == {"imported": 3}
+        assert our_rows(context) == rows
+        assert memory(context) == (RECORDED / FIRST / "MEMORY.md").read_text()
+        summary = context.home.memories / "memory_summary.md"
+        assert summary.read_text() == (RECORDED / FIRST / "memory_summary.md").read_text()
 
 
 async def test_a_crash_after_the_decision_ends_in_the_same_memory(tmp_path: Path, clock: FakeClock) -> None:

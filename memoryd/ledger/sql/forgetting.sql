@@ -89,6 +89,10 @@ UPDATE sessions
 SET covered_updated_at = NULL, covered_bytes = NULL, queued_updated_at = NULL, queued_bytes = NULL,
     stem = NULL, read_error = NULL, finding = NULL;
 
+-- name: delete_imports
+-- What was imported is gone with all the rest, and can be imported again (meta.IMPORTED).
+DELETE FROM meta WHERE key GLOB 'imported:*';
+
 -- name: delete_meta
 -- A fact that no longer holds.
 DELETE FROM meta WHERE key = :key;
