@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
 import aiosqlite
 
@@ -53,6 +53,8 @@ class Ledger:
         self._connection = connection
         self._writable = writable
         self._turns = Turns()
+        self._hearing: dict[Turn[Any], asyncio.Future[Any]] = {}
+        self._is_called = False
         self._open = True
 
     @classmethod
@@ -124,8 +126,35 @@ class Ledger:
     async def _write(self, fn: Callable[[sqlite3.Connection], T]) -> T:
         self._check_open("write to")
         turn = Turn(fn)
+        heard: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._hearing[turn] = heard
         self._turns.join(turn)
-        return await self._on_thread(lambda: self._turns.take(self._raw, turn), "write to")
+        if not self._is_called:
+            self._is_called = True
+            # One call serves all who wait when it comes to it, and none of them may cancel it for the others: so it is
+            # no `await` of aiosqlite's. The minor version is pinned, and tests/ledger/test_database.py shows the rest.
+            self._connection._tx.put_nowait((None, self._serve))  # noqa: SLF001 - said above
+        return await heard
+
+    def _serve(self) -> None:
+        """Let all write who wait now, on the ledger's thread; who joins from here on calls again."""
+        self._is_called = False
+        left = len(self._turns)
+        while left > 0:
+            served = self._turns.take(self._raw)
+            left -= len(served)
+            self._hearing[served[0]].get_loop().call_soon_threadsafe(self._tell, served)
+
+    def _tell(self, served: Sequence[Turn[Any]]) -> None:
+        """Let those hear of it who asked for it, unless they were cancelled meanwhile."""
+        for turn in served:
+            heard = self._hearing.pop(turn)
+            if heard.done():
+                continue
+            if turn.error is None:
+                heard.set_result(turn.answer)
+            else:
+                heard.set_exception(self._as_ours(turn.error, "write to"))
 
     async def read(
         self, fn: Callable[Concatenate[sqlite3.Connection, P], T], /, *args: P.args, **kwargs: P.kwargs
@@ -159,19 +188,26 @@ class Ledger:
         def job() -> T:
             try:
                 return work()
-            except LedgerCorrupt as error:
-                self.damage = error.message
-                raise
-            except (sqlite3.Error, OSError) as error:
-                ours = as_ours(error, self.path, attempt)
-                if isinstance(ours, LedgerCorrupt):
-                    self.damage = ours.message
+            except Exception as error:
+                ours = self._as_ours(error, attempt)
+                if ours is error:
+                    raise
                 raise ours from error
 
         # aiosqlite's own methods run one statement each; only this private one runs a whole function on its thread.
         # The minor version is pinned, and tests/ledger/test_database.py shows what is relied upon.
         execute = cast("Callable[[Callable[[], T]], Awaitable[T]]", self._connection._execute)  # noqa: SLF001 - said above
         return await execute(job)
+
+    def _as_ours(self, error: BaseException, attempt: str) -> BaseException:
+        """Return what is raised instead of an error, and remember if that is damage."""
+        ours = error
+        if isinstance(error, (sqlite3.Error, OSError)):
+            ours = as_ours(error, self.path, attempt)
+            ours.__cause__ = error
+        if isinstance(ours, LedgerCorrupt):
+            self.damage = ours.message
+        return ours
 
     def _check_open(self, attempt: str) -> None:
         if not self._open:

@@ -6,7 +6,7 @@ ledger's thread and back: what several workers ask for at the same time shares t
 
 import sqlite3
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from memoryd.ledger import queries
@@ -22,25 +22,27 @@ MOST_TOGETHER = 16
 
 
 class Turn(Generic[T]):
-    """One function that waits to write, and what became of that in the company of others."""
+    """One function that waits to write, and what became of that."""
 
-    __slots__ = ("answers", "fn", "is_alone")
+    __slots__ = ("answer", "error", "fn")
+
+    answer: T
+    """Only where there is no error."""
 
     def __init__(self, fn: Callable[[sqlite3.Connection], T]) -> None:
         self.fn = fn
-        self.answers: list[T] = []
-        """One, once it is committed."""
-        self.is_alone = False
-        """Something went wrong with those with which it was to be committed."""
+        self.error: BaseException | None = None
 
     def write(self, conn: sqlite3.Connection) -> None:
         """Do it, within a transaction."""
-        self.answers.append(self.fn(conn))
+        self.answer = self.fn(conn)
 
-    def leave(self) -> None:
-        """It was undone."""
-        self.answers.clear()
-        self.is_alone = True
+    def write_alone(self, conn: sqlite3.Connection) -> None:
+        """Do it in a transaction of its own."""
+        try:
+            self.answer = transact(conn, WRITE, self.fn)
+        except BaseException as error:  # noqa: BLE001 - whoever asked for it hears of it
+            self.error = error
 
 
 class Turns:
@@ -49,39 +51,45 @@ class Turns:
     def __init__(self) -> None:
         self._waiting: deque[Turn[Any]] = deque()
 
+    def __len__(self) -> int:
+        """Return how many wait."""
+        return len(self._waiting)
+
     def join(self, turn: Turn[Any]) -> None:
         """Wait for the transaction that comes next."""
         self._waiting.append(turn)
 
-    def take(self, conn: sqlite3.Connection, turn: Turn[T]) -> T:
-        """Let `turn` write, unless it had its turn with an earlier one, and return its answer or raise its error.
+    def take(self, conn: sqlite3.Connection) -> list[Turn[Any]]:
+        """Let those write who wait, at least the oldest, and return them, each with its answer or its error.
 
-        All who wait are one transaction with it, also who joins while that goes on; nobody hears of it before it is
-        committed. If anything goes wrong, all is undone and each has a transaction of its own, as if there had been no
-        others: a function may run twice, but once in vain. Call it for each turn, in the order in which they joined.
+        They are one transaction, also who joins while that goes on. If one of them fails, all is undone and each has a
+        transaction of its own, as if there had been no others: a function may run twice, but once in vain. If there is
+        no lock to be had, nobody gets one: they waited for it together.
         """
-        if not turn.answers and not turn.is_alone:
-            self._take_together(conn)
-        if turn.is_alone:
-            return transact(conn, WRITE, turn.fn)
-        return turn.answers[0]
-
-    def _take_together(self, conn: sqlite3.Connection) -> None:
-        together = [self._waiting.popleft()]
+        together: list[Turn[Any]] = []
 
         def write(conn: sqlite3.Connection) -> None:
-            together[0].write(conn)
             while self._waiting and len(together) < MOST_TOGETHER:
                 together.append(self._waiting.popleft())
                 together[-1].write(conn)
 
         try:
             transact(conn, WRITE, write)
-        except BaseException:
-            if len(together) == 1:
-                raise
-            for turn in together:
-                turn.leave()
+        except BaseException as error:  # noqa: BLE001 - they hear of it
+            if not together:
+                together += (self._waiting.popleft() for _ in range(len(self._waiting)))
+                _fail(together, error)
+            elif len(together) == 1:
+                _fail(together, error)
+            else:
+                for turn in together:
+                    turn.write_alone(conn)
+        return together
+
+
+def _fail(turns: Iterable[Turn[Any]], error: BaseException) -> None:
+    for turn in turns:
+        turn.error = error
 
 
 def transact(conn: sqlite3.Connection, frame: tuple[str, str], fn: Callable[[sqlite3.Connection], T]) -> T:

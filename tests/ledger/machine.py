@@ -118,18 +118,20 @@ class Machine:
         waiting = [Turn(act) for act, _ in steps]
         for turn in waiting:
             turns.join(turn)
+        while len(turns):
+            turns.take(daemon.conn)
         answers: list[T | Unknown] = []
         for turn, (_, predict) in zip(waiting, steps, strict=True):
             answer: T | Unknown = UNKNOWN
-            try:
-                answer = turns.take(daemon.conn, turn)
-            except LeaseLost:
+            if isinstance(turn.error, LeaseLost):
                 self._expect_lost(predict)
-            except Killed:
+            elif isinstance(turn.error, Killed):
                 self._die(daemon)
                 break
+            elif turn.error is not None:
+                raise turn.error
             else:
-                expected = predict()
+                answer, expected = turn.answer, predict()
                 assert answer == expected, f"the ledger said {answer!r}, not {expected!r}"
             answers.append(answer)
         daemon.conn.arm(NO_FAULT)

@@ -149,6 +149,25 @@ async def test_each_of_the_writes_asked_for_at_once_is_forbidden_once_the_ledger
     assert [await ledger.read(meta.get, key) for key in ("colour", "shape")] == [None, None]
 
 
+async def test_one_who_is_cancelled_costs_those_who_are_committed_with_it_nothing(ledger: Ledger) -> None:
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(_conn: sqlite3.Connection) -> None:
+        inside.set()
+        go_on.wait(30)
+
+    reading = asyncio.create_task(ledger.read(slow))
+    await asyncio.to_thread(inside.wait, 30)
+    first, second = (asyncio.create_task(ledger.write(_put, key, "green")) for key in ("colour", "shape"))
+    await asyncio.sleep(0)
+    first.cancel()
+    go_on.set()
+    await asyncio.gather(reading, second)
+
+    assert first.cancelled()
+    assert [await ledger.read(meta.get, key) for key in ("colour", "shape")] == ["green", "green"]
+
+
 async def test_closing_waits_for_what_was_begun(path: Path) -> None:
     ledger = await _open(path)
     begun = asyncio.create_task(ledger.write(_put, "colour", "green"))
