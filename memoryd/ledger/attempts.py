@@ -2,7 +2,7 @@
 
 import sqlite3
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from memoryd.ledger import queries
 from memoryd.ledger.rows import change, fetch_all
@@ -37,8 +37,7 @@ class AttemptRow:
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(NamedTuple):
     """How a run ended. `started` is the exact instant of the claim, None when nobody knows it any more (a crash)."""
 
     outcome: Outcome

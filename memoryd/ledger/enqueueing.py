@@ -3,17 +3,31 @@
 import json
 import sqlite3
 from collections.abc import Collection
+from typing import NamedTuple
 
 from memoryd.errors import StorageError
 from memoryd.ledger import policy, queries, sessions
-from memoryd.ledger.overview import JobRow, fetch_job, fetch_jobs, find
+from memoryd.ledger.overview import fetch_job, fetch_jobs
 from memoryd.ledger.policy import ConsolidateTiming
+from memoryd.ledger.rows import change
 from memoryd.ledger.states import GLOBAL_KEY, JobKind, Status
 
 _SQL = queries.load("jobs")
 
 CLOCK_SLACK = 600
 """Seconds by which a wait may have begun in the future before the clock is thought to have been set back."""
+
+
+class _Standing(NamedTuple):
+    """How a job stands; the columns of `find_standing` in their order."""
+
+    status: str
+    ready_at: int | None
+    retry_at: int | None
+    wait_reason: str | None
+    input_watermark: int
+    enqueued_at: int | None
+    last_success_at: int | None
 
 
 def enqueue_stage1(
@@ -37,7 +51,7 @@ def enqueue_stage1(
     session = sessions.get_exact(conn, thread_id)
     if session is None:
         raise StorageError(f"cannot enqueue {thread_id}: no such session is known", remedy="let discovery see it first")
-    job = find(conn, JobKind.STAGE1, thread_id)
+    job = _find(conn, JobKind.STAGE1, thread_id)
     if job is not None and (session.queued_updated_at, session.queued_bytes) == (updated_at, record_bytes):
         return False
     sessions.record_queued(conn, thread_id, pair)
@@ -65,14 +79,14 @@ def enqueue_consolidation(
     max_attempts: int,
     reason: str,
     watermark: int | None = None,
-) -> JobRow:
-    """Ask for a consolidation because of `reason`; returns the job's row.
+) -> None:
+    """Ask for a consolidation because of `reason`.
 
     The watermark grows to `watermark` if that is larger, else by one, so that an enqueue during a run is not lost.
     The wait is debounce and min_interval; a wait after a failure, a deferral or a crash stands, and what is ready
     already is not postponed.
     """
-    job = find(conn, JobKind.CONSOLIDATE, GLOBAL_KEY)
+    job = _find(conn, JobKind.CONSOLIDATE, GLOBAL_KEY)
     wait, retry_at = _wait_for_quiet(job, now=now, timing=timing)
     parameters = {
         "kind": JobKind.CONSOLIDATE.value,
@@ -85,7 +99,7 @@ def enqueue_consolidation(
         "enqueued_at": int(now),
         "enqueue_reason": reason,
     }
-    return _apply(conn, job, parameters)
+    _apply(conn, job, parameters)
 
 
 def expedite(conn: sqlite3.Connection, *, kind: JobKind, reasons: Collection[str], now: float) -> int:
@@ -130,24 +144,28 @@ def request_cancel(conn: sqlite3.Connection, *, kind: JobKind, job_key: str) -> 
     return fetch_job(conn, _SQL["request_cancel"], {"kind": kind, "job_key": job_key}) is not None
 
 
-def _apply(conn: sqlite3.Connection, job: JobRow | None, parameters: dict[str, object]) -> JobRow:
-    row = fetch_job(conn, _SQL[_statement_for(job, parameters)], parameters)
-    assert row is not None  # read in the same transaction
-    return row
+def _find(conn: sqlite3.Connection, kind: JobKind, job_key: str) -> _Standing | None:
+    row = conn.execute(_SQL["find_standing"], {"kind": kind.value, "job_key": job_key}).fetchone()
+    return None if row is None else _Standing._make(row)
 
 
-def _statement_for(job: JobRow | None, parameters: dict[str, object]) -> str:
+def _apply(conn: sqlite3.Connection, job: _Standing | None, parameters: dict[str, object]) -> None:
+    touched = change(conn, _SQL[_statement_for(job, parameters)], parameters)
+    assert touched == 1  # read in the same transaction
+
+
+def _statement_for(job: _Standing | None, parameters: dict[str, object]) -> str:
     if job is None:
         return "insert_job"
-    if job.status is Status.RUNNING:
+    if job.status == Status.RUNNING:
         return "raise_watermark"
     wait = (parameters["ready_at"], parameters["retry_at"], parameters["reason"])
-    if job.status is Status.PENDING and wait == (job.ready_at, job.retry_at, job.wait_reason):
+    if job.status == Status.PENDING and wait == (job.ready_at, job.retry_at, job.wait_reason):
         return "raise_waiting"
     return "reopen_job"
 
 
-def _larger(job: JobRow | None, watermark: int, *, given: bool) -> int:
+def _larger(job: _Standing | None, watermark: int, *, given: bool) -> int:
     if job is None:
         return watermark
     if given and watermark > job.input_watermark:
@@ -155,7 +173,7 @@ def _larger(job: JobRow | None, watermark: int, *, given: bool) -> int:
     return job.input_watermark + 1
 
 
-def _wait_for_quiet(job: JobRow | None, *, now: float, timing: ConsolidateTiming) -> tuple[policy.Wait, int | None]:
+def _wait_for_quiet(job: _Standing | None, *, now: float, timing: ConsolidateTiming) -> tuple[policy.Wait, int | None]:
     """Return the wait of the reopened row and its retry_at (None: it does not wait for a retry)."""
     if job is None:
         return policy.consolidation_wait(now=now, timing=timing, first_enqueued_at=int(now), last_success_at=None), None

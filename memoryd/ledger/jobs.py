@@ -5,8 +5,8 @@ epoch and must match exactly one row; otherwise the lease is lost and nothing ha
 (enqueueing, overviews) lives in modules of its own and is offered here too.
 """
 
+import secrets
 import sqlite3
-import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -44,6 +44,7 @@ from memoryd.ledger.overview import (
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.proposals import NewProposal
 from memoryd.ledger.publications import NewPublication
+from memoryd.ledger.rows import change
 from memoryd.ledger.sessions import Covered
 from memoryd.ledger.states import JobKind, Outcome, Status, WaitReason
 from memoryd.ledger.takeover import is_live, leased, take_back, take_back_from_the_dead
@@ -146,7 +147,7 @@ class ConsolidationCompletion:
 
 def new_token() -> str:
     """Return a token that nobody has drawn before."""
-    return uuid.uuid4().hex
+    return secrets.token_hex(16)
 
 
 def claim(  # noqa: PLR0913 - facts that no value would tie together
@@ -375,15 +376,21 @@ def _finish_reading(conn: sqlite3.Connection, lease: Lease, now: float, covered:
 
 def _finish(conn: sqlite3.Connection, lease: Lease, now: float, again: policy.Wait) -> Status:
     """Finish the job's row; it waits for `again` if newer input came while it ran. The answer is how it stands now."""
-    parameters = _guard(lease) | {
+    parameters = {
+        "kind": lease.kind.value,
+        "job_key": lease.job_key,
+        "token": lease.token,
+        "epoch": lease.epoch,
         "finished_at": int(now),
         "ready_at": again.ready_at,
         "reason": again.reason,
         "covered_watermark": lease.input_watermark,
     }
-    finished = conn.execute(_SQL["complete_job"], parameters).fetchall()
-    ((status,),) = finished or _lost("complete", lease)
-    return Status(status)
+    if change(conn, _SQL["complete_job"], parameters):
+        return Status.DONE
+    if change(conn, _SQL["complete_and_reopen"], parameters):
+        return Status.PENDING
+    return _lost("complete", lease)
 
 
 def _move(conn: sqlite3.Connection, statement: str, lease: Lease, parameters: dict[str, object]) -> JobRow:

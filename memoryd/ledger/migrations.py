@@ -37,6 +37,7 @@ def shipped() -> tuple[Migration, ...]:
         Migration(7, queries.read("migrations/0007_claim_texts.sql")),
         Migration(8, queries.read("migrations/0008_active_days.sql")),
         Migration(9, queries.read("migrations/0009_search.sql")),
+        Migration(10, queries.read("migrations/0010_cheaper_writes.sql")),
     )
 
 

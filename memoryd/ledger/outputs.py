@@ -111,11 +111,13 @@ def store(conn: sqlite3.Connection, output: NewOutput, *, now: float) -> bool:
         "rollout_slug": output.rollout_slug,
         "generated_at": int(now),
     }
-    stored = conn.execute(_SQL["upsert_output"], parameters).fetchone()
-    if stored is None:
+    if change(conn, _SQL["insert_output"], parameters):
+        if output.said != NOTHING_KNOWN:
+            replace_sayings(conn, output.thread_id, output.said)
+        return True
+    if not change(conn, _SQL["replace_output"], parameters):
         return False
-    if output.said != NOTHING_KNOWN or stored[0]:
-        replace_sayings(conn, output.thread_id, output.said)
+    replace_sayings(conn, output.thread_id, output.said)
     return True
 
 

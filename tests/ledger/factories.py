@@ -67,9 +67,10 @@ def enqueue(
 def enqueue_global(
     conn: sqlite3.Connection, *, now: float = NOW, timing: ConsolidateTiming = TIMING, watermark: int | None = None
 ) -> jobs.JobRow:
-    return jobs.enqueue_consolidation(
+    jobs.enqueue_consolidation(
         conn, now=now, timing=timing, max_attempts=MAX_ATTEMPTS, reason="session", watermark=watermark
     )
+    return the_job(conn, JobKind.CONSOLIDATE)
 
 
 def claim(

@@ -15,6 +15,7 @@ from memoryd.ledger import queries
 
 DECIDING_READS = {
     ("jobs", "find_job"),
+    ("jobs", "find_standing"),
     ("jobs", "find_held"),
     ("jobs", "list_leased"),
     ("jobs", "find_next_ready"),

@@ -80,6 +80,13 @@ def _parameters(name: str, status: Status) -> dict[str, object]:
     return parameters
 
 
+def rows_touched(conn: sqlite3.Connection, name: str, parameters: dict[str, object]) -> int:
+    """Run one statement on jobs; return how many rows it has written, or read."""
+    cursor = conn.execute(_SQL[name], parameters)
+    rows = cursor.fetchall()
+    return len(rows) or max(cursor.rowcount, 0)
+
+
 def outcomes(conn: sqlite3.Connection, name: str, status: Status) -> set[Status]:
     """Run one move on rows of one status; return in which statuses the rows ended that it touched."""
     ends: set[Status] = set()
@@ -90,7 +97,7 @@ def outcomes(conn: sqlite3.Connection, name: str, status: Status) -> set[Status]
             conn.execute("UPDATE jobs SET wait_reason = 'debounce'")
         if name == "mend_waits":
             conn.execute("UPDATE jobs SET enqueued_at = 1000")
-        touched = conn.execute(_SQL[name], _parameters(name, status)).fetchall()
+        touched = rows_touched(conn, name, _parameters(name, status))
         after = Status(conn.execute("SELECT status FROM jobs").fetchone()[0])
         if touched:
             ends.add(after)

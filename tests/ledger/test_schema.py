@@ -129,7 +129,24 @@ def test_a_row_that_breaks_an_invariant_is_refused(conn: sqlite3.Connection, row
         _insert(conn, row)
 
 
+def test_jobs_and_their_runs_outlive_the_migration_that_makes_their_tables_anew() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as conn:
+        for migration in migrations.shipped():
+            if migration.version == 10:
+                for row in (_PENDING, _RUNNING, _DONE, _ERROR):
+                    _insert(conn, row | {"job_key": row["status"]})
+                conn.execute(
+                    "INSERT INTO attempts (id, kind, job_key, epoch, worker_id, input_watermark, started_at, cost)"
+                    " SELECT rowid + 40, kind, job_key, 7, 'w', 10, 5, 0.5 FROM jobs"
+                )
+                before = [conn.execute(f"SELECT * FROM {table}").fetchall() for table in ("jobs", "attempts")]
+            conn.executescript(migration.sql)
+
+        assert [conn.execute(f"SELECT * FROM {table}").fetchall() for table in ("jobs", "attempts")] == before
+        assert [len(rows) for rows in before] == [4, 4]
+
+
 def test_a_shipped_migration_is_a_file_of_its_own() -> None:
-    assert [migration.version for migration in migrations.shipped()] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert [migration.version for migration in migrations.shipped()] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
     assert migrations.shipped()[0].sql == queries.read("migrations/0001_initial.sql")
     assert migrations.shipped()[1].sql == queries.read("migrations/0002_lineage.sql")

@@ -5,6 +5,11 @@
 -- By primary key.
 SELECT * FROM jobs WHERE kind = :kind AND job_key = :job_key;
 
+-- name: find_standing
+-- What an enqueue looks at: every session that ends asks for a consolidation.
+SELECT status, ready_at, retry_at, wait_reason, input_watermark, enqueued_at, last_success_at
+FROM jobs WHERE kind = :kind AND job_key = :job_key;
+
 -- name: list_leased
 -- The few rows that a claim must look at: are their leases live?
 SELECT kind, job_key, worker_id, ownership_token, epoch, started_at, lease_until, lease_seconds, crash_count, attempt_id
@@ -63,17 +68,22 @@ WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch
 RETURNING *;
 
 -- name: complete_job
--- Done up to :covered_watermark; what was enqueued while it ran makes it pending again.
+-- Done: nothing was enqueued while it ran. What only waiting jobs have needs no clearing.
 UPDATE jobs
-SET status = CASE WHEN input_watermark > :covered_watermark THEN 'pending' ELSE 'done' END,
-    ownership_token = NULL, lease_until = NULL, finished_at = :finished_at, last_success_at = :finished_at,
-    last_success_watermark = min(input_watermark, :covered_watermark),
-    last_error = NULL, retry_at = NULL, crash_count = 0, cancel_requested = 0,
-    enqueued_at = CASE WHEN input_watermark > :covered_watermark THEN enqueued_at END,
-    ready_at = CASE WHEN input_watermark > :covered_watermark THEN :ready_at END,
-    wait_reason = CASE WHEN input_watermark > :covered_watermark THEN :reason END
+SET status = 'done', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at,
+    last_success_at = :finished_at, last_success_watermark = input_watermark, last_error = NULL, crash_count = 0,
+    cancel_requested = 0, enqueued_at = NULL, ready_at = NULL
 WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
-RETURNING status;
+  AND input_watermark <= :covered_watermark;
+
+-- name: complete_and_reopen
+-- Done up to :covered_watermark; what was enqueued while it ran makes it pending again. That there is such input is known
+-- from complete_job, in this very transaction.
+UPDATE jobs
+SET status = 'pending', ownership_token = NULL, lease_until = NULL, finished_at = :finished_at,
+    last_success_at = :finished_at, last_success_watermark = :covered_watermark, last_error = NULL, crash_count = 0,
+    cancel_requested = 0, ready_at = :ready_at, wait_reason = :reason
+WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch;
 
 -- name: cover_newer
 -- What was enqueued while it ran is what was read. The run has just been completed, in this very transaction.
@@ -115,8 +125,7 @@ RETURNING *;
 -- The first time that there is something to do.
 INSERT INTO jobs (kind, job_key, status, retry_remaining, input_watermark, ready_at, wait_reason, enqueued_at,
                   enqueue_reason)
-VALUES (:kind, :job_key, 'pending', :max_attempts, :watermark, :ready_at, :reason, :enqueued_at, :enqueue_reason)
-RETURNING *;
+VALUES (:kind, :job_key, 'pending', :max_attempts, :watermark, :ready_at, :reason, :enqueued_at, :enqueue_reason);
 
 -- name: reopen_job
 -- New input: attempts are full again, crashes at the old watermark are forgotten. What it waits for is the caller's
@@ -125,24 +134,21 @@ UPDATE jobs
 SET status = 'pending', input_watermark = :watermark, retry_remaining = max(retry_remaining, :max_attempts),
     crash_count = 0, ready_at = :ready_at, retry_at = :retry_at, wait_reason = :reason,
     enqueued_at = coalesce(enqueued_at, :enqueued_at), enqueue_reason = :enqueue_reason
-WHERE kind = :kind AND job_key = :job_key AND status IN ('pending', 'done', 'error')
-RETURNING *;
+WHERE kind = :kind AND job_key = :job_key AND status IN ('pending', 'done', 'error');
 
 -- name: raise_watermark
 -- New input while it runs: the lease is left alone, the end of the run sees the larger watermark.
 UPDATE jobs
 SET input_watermark = :watermark, retry_remaining = max(retry_remaining, :max_attempts), crash_count = 0,
     enqueued_at = coalesce(enqueued_at, :enqueued_at), enqueue_reason = :enqueue_reason
-WHERE kind = :kind AND job_key = :job_key AND status = 'running'
-RETURNING *;
+WHERE kind = :kind AND job_key = :job_key AND status = 'running';
 
 -- name: raise_waiting
 -- New input that changes nothing about the wait: no index is touched, which matters when hundreds of sessions end.
 UPDATE jobs
 SET input_watermark = :watermark, retry_remaining = max(retry_remaining, :max_attempts), crash_count = 0,
     enqueued_at = coalesce(enqueued_at, :enqueued_at), enqueue_reason = :enqueue_reason
-WHERE kind = :kind AND job_key = :job_key AND status = 'pending'
-RETURNING *;
+WHERE kind = :kind AND job_key = :job_key AND status = 'pending';
 
 -- name: revive_job
 -- A person wants it tried now, whatever it waits for or died of.
@@ -196,8 +202,8 @@ SELECT min(ready_at) FROM (
 SELECT count(*) FROM jobs WHERE kind = :kind AND ready_at <= :now AND status = 'pending';
 
 -- name: find_last_success
--- The last entry of an index.
-SELECT max(last_success_at) FROM jobs WHERE kind = :kind AND last_success_at IS NOT NULL;
+-- For people: a walk through the rows of a kind, since an index would be a page more to write for every job.
+SELECT max(last_success_at) FROM jobs WHERE kind = :kind;
 
 -- name: count_jobs
 -- Read from the published index alone.

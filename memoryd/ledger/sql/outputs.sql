@@ -1,14 +1,15 @@
--- name: upsert_output
--- A later state of the session stays; usage and selection belong to the thread, not to the text. Who spoke the words of
--- an earlier one may be known.
+-- name: insert_output
+-- The first that a session taught.
 INSERT INTO stage1_outputs (thread_id, source_updated_at, raw_memory, rollout_summary, rollout_slug, generated_at)
 VALUES (:thread_id, :source_updated_at, :raw_memory, :rollout_summary, :rollout_slug, :generated_at)
-ON CONFLICT (thread_id) DO UPDATE
-SET source_updated_at = excluded.source_updated_at, raw_memory = excluded.raw_memory,
-    rollout_summary = excluded.rollout_summary, rollout_slug = excluded.rollout_slug,
-    generated_at = excluded.generated_at
-WHERE excluded.source_updated_at >= stage1_outputs.source_updated_at
-RETURNING EXISTS (SELECT 1 FROM sayings WHERE sayings.thread_id = stage1_outputs.thread_id);
+ON CONFLICT (thread_id) DO NOTHING;
+
+-- name: replace_output
+-- A later state of the session stays; usage and selection belong to the thread, not to the text.
+UPDATE stage1_outputs
+SET source_updated_at = :source_updated_at, raw_memory = :raw_memory, rollout_summary = :rollout_summary,
+    rollout_slug = :rollout_slug, generated_at = :generated_at
+WHERE thread_id = :thread_id AND source_updated_at <= :source_updated_at;
 
 -- name: import_output
 -- Another program's row as it stands there; how often a memory was used here is not forgotten for it.

@@ -15,6 +15,7 @@ CREATE TABLE meta (
 --   crash_count      runs at this watermark that ended without a word
 --   enqueued_at      first enqueue since the last claim, for the debounce
 --   enqueue_reason   what asked for it last
+-- A CHECK that allows more than two values names them one by one: for an IN, SQLite makes a table at each write.
 CREATE TABLE jobs (
   kind TEXT NOT NULL,
   job_key TEXT NOT NULL,
@@ -41,7 +42,7 @@ CREATE TABLE jobs (
   last_success_at INTEGER,
   fingerprint TEXT,
   PRIMARY KEY (kind, job_key),
-  CHECK (status IN ('pending', 'running', 'done', 'error')),
+  CHECK (status = 'pending' OR status = 'running' OR status = 'done' OR status = 'error'),
   CHECK (input_watermark IS NOT NULL),
   CHECK (last_success_watermark IS NULL OR last_success_watermark <= input_watermark),
   CHECK (cancel_requested IN (0, 1)),
@@ -65,8 +66,6 @@ CREATE INDEX jobs_published ON jobs (kind, status, retry_at, lease_until);
 -- more is a page more that a claim, a heartbeat and an end must write.
 CREATE INDEX jobs_ready ON jobs (kind, ready_at, job_key) WHERE status = 'pending';
 
-CREATE INDEX jobs_success ON jobs (kind, last_success_at) WHERE last_success_at IS NOT NULL;
-
 -- One row per run of a job. outcome is NULL while it runs.
 CREATE TABLE attempts (
   id INTEGER PRIMARY KEY,
@@ -89,7 +88,8 @@ CREATE TABLE attempts (
   tokens_cached INTEGER NOT NULL DEFAULT 0,
   cost REAL NOT NULL DEFAULT 0,
   requests INTEGER NOT NULL DEFAULT 0,
-  CHECK (outcome IN ('done', 'nothing', 'deferred', 'failed', 'released', 'crashed')),
+  CHECK (outcome = 'done' OR outcome = 'nothing' OR outcome = 'deferred' OR outcome = 'failed' OR outcome = 'released'
+         OR outcome = 'crashed'),
   CHECK ((outcome IS NULL) = (ended_at IS NULL))
 ) STRICT;
 
@@ -394,4 +394,4 @@ CREATE VIRTUAL TABLE search_words USING fts5 (
 );
 
 PRAGMA application_id = 1835363684;
-PRAGMA user_version = 9;
+PRAGMA user_version = 10;

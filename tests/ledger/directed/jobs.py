@@ -3,12 +3,12 @@
 import sqlite3
 from collections.abc import Callable
 
-from memoryd.ledger import jobs, queries
+from memoryd.ledger import jobs
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.states import MOVES, JobKind, Status, WaitReason
 from tests.ledger.factories import LEASE_SECONDS, NOW, OTHER, RETRY_CAP, claim, enqueue, enqueue_global
-from tests.ledger.moves import PARAMETERS, insert, outcomes
+from tests.ledger.moves import PARAMETERS, insert, outcomes, rows_touched
 from tests.ledger.plans import plan_of
 
 HOLDERS_STATEMENTS = (
@@ -17,6 +17,7 @@ HOLDERS_STATEMENTS = (
     "find_held",
     "mark_fingerprint",
     "complete_job",
+    "complete_and_reopen",
     "defer_job",
     "fail_job",
     "release_job",
@@ -34,10 +35,20 @@ def sql_moves_a_job_exactly_as_the_table_of_moves_says(conn: sqlite3.Connection)
 
 def what_concerns_one_row_finds_it_by_its_key(conn: sqlite3.Connection) -> None:
     """Token and epoch alone would name the row too, after a walk through all rows of the kind."""
-    for name in ("find_job", "record_crash", "renew_lease", "find_held", "request_cancel", "mark_fingerprint"):
+    for name in (
+        "find_job",
+        "find_standing",
+        "record_crash",
+        "renew_lease",
+        "find_held",
+        "request_cancel",
+        "mark_fingerprint",
+    ):
         assert "(kind=? AND job_key=?)" in _plan(conn, "jobs", name), name
     for name in (
+        "find_standing",
         "complete_job",
+        "complete_and_reopen",
         "cover_newer",
         "defer_job",
         "fail_job",
@@ -59,9 +70,9 @@ def a_holder_with_another_token_epoch_kind_or_key_moves_nothing(conn: sqlite3.Co
             conn.execute("DELETE FROM jobs")
             insert(conn, Status.RUNNING, {})
             before = conn.execute("SELECT * FROM jobs").fetchall()
-            touched = conn.execute(queries.load("jobs")[name], PARAMETERS | {column: value}).fetchall()
+            touched = rows_touched(conn, name, PARAMETERS | {column: value})
             after = conn.execute("SELECT * FROM jobs").fetchall()
-            fenced = (column, name) == ("epoch", "record_crash") or (touched, after) == ([], before)
+            fenced = (column, name) == ("epoch", "record_crash") or (touched, after) == (0, before)
             assert fenced, f"{name} with another {column}"
 
 
