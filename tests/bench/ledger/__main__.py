@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median, quantiles
 from time import perf_counter, process_time
@@ -128,17 +129,35 @@ def _throughput(folder: Path, synchronous: str, rounds: int, jobs: int) -> dict[
     }
     elapsed: dict[str, list[float]] = {name: [] for name in contenders}
     processor: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(rounds + 1):
+    for name, contender in contenders.items():
+        _warm_up(contender, partial(_log_size, folder, f"{name.replace('/', '-')}-{synchronous}"), jobs)
+    for _ in range(rounds):
         for name, contender in contenders.items():
             contender.fill(jobs)
             begun = process_time()
             seconds = _timed(lambda contender=contender: contender.work(jobs))  # type: ignore[misc]  # bound at once
-            if number > 0:  # the first round warms caches up
-                elapsed[name].append(seconds / jobs * 1e6)
-                processor[name].append((process_time() - begun) / jobs * 1e6)
+            elapsed[name].append(seconds / jobs * 1e6)
+            processor[name].append((process_time() - begun) / jobs * 1e6)
     for contender in contenders.values():
         contender.close()
     return {name: Taken(elapsed[name], fmean(processor[name])) for name in contenders}
+
+
+def _warm_up(contender: Rival, log_size: Callable[[], int], jobs: int) -> None:
+    """Work until the log is written over in place, as it is ever after: to sync a file that grows costs more.
+
+    How soon that is depends on how much a contender writes.
+    """
+    before, now = -1, 0
+    while now > before:
+        contender.fill(jobs)
+        contender.work(jobs)
+        before, now = now, log_size()
+
+
+def _log_size(folder: Path, name: str) -> int:
+    """Bytes of the logs of one contender."""
+    return sum(path.stat().st_size for path in folder.glob(f"{name}*-wal"))
 
 
 def _claim_latency(folder: Path, rounds: int) -> dict[str, float]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memoryd.clock import SystemClock
-from memoryd.ledger import jobs, sessions
+from memoryd.ledger import jobs, queries, sessions
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import ConsolidateTiming, Covered
 from memoryd.ledger.outputs import NewOutput
@@ -27,6 +27,20 @@ NOW = 1_700_000_000.0
 TIMING = ConsolidateTiming(debounce=120.0, min_interval=1800.0)
 OUTPUT = "memory " * 439
 """3 KB."""
+
+_SQL = queries.load("connection")
+SAME_PRAGMAS = (
+    "small_pages",
+    "journal_wal",
+    "busy_timeout",
+    "foreign_keys",
+    "trusted_schema",
+    "temp_store",
+    "fullfsync",
+    "journal_size_limit",
+    "wal_autocheckpoint",
+)
+"""Whatever the ledger sets, bare sqlite3 has too."""
 
 
 class Rival(Protocol):
@@ -194,13 +208,9 @@ class BareSqlite:
 
     def __init__(self, path: Path, synchronous: str) -> None:
         self.conn = sqlite3.connect(path, isolation_level=None)
-        for pragma in (
-            "journal_mode = WAL",
-            f"synchronous = {synchronous}",
-            "temp_store = MEMORY",
-            "foreign_keys = ON",
-        ):
-            self.conn.execute(f"PRAGMA {pragma}")
+        for name in SAME_PRAGMAS:
+            self.conn.execute(_SQL[name])
+        self.conn.execute(f"PRAGMA synchronous = {synchronous}")
         self.conn.executescript(
             """
             CREATE TABLE jobs (
@@ -304,12 +314,18 @@ class LiteQueue:
 
 
 class LiteQueueInOneFile(LiteQueue):
-    """Both queues in one file, so that output and done are one transaction, as with the others."""
+    """Both queues in one file, so that output and done are one transaction, as with the others.
+
+    litequeue gives the indexes of all queues the same two names, and makes none where a name is taken: the second queue
+    gets its own here, as it has in a file of its own. Without them what was put could be found by a scan only.
+    """
 
     def __init__(self, path: Path, synchronous: str) -> None:
         module: Any = importlib.import_module("litequeue")
         self.queue = module.LiteQueue(path)
         self.outputs = module.LiteQueue(self.queue.conn, queue_name="Outputs")
+        for column in ("message_id", "status"):
+            self.queue.conn.execute(f"CREATE INDEX outputs_{column} ON Outputs ({column})")
         self.queue.conn.execute(f"PRAGMA synchronous = {synchronous}")
 
     def work(self, count: int) -> None:
