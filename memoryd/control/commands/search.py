@@ -18,7 +18,16 @@ from memoryd.control.memory_tools import Desk, find_literally, find_ranked, rows
 from memoryd.errors import UsageError
 from memoryd.recall.reading import rendered
 from memoryd.recall.search import MARKS, SCOPES, Hit, Kind
-from memoryd.recall.tools import DEFAULT_LITERAL, DEFAULT_RANKED, MAX_CONTEXT, MAX_RANKED, MAX_WITHIN, RANKED, Search
+from memoryd.recall.tools import (
+    DEFAULT_LITERAL,
+    DEFAULT_RANKED,
+    MAX_CONTEXT,
+    MAX_RANKED,
+    MAX_WITHIN,
+    RANKED,
+    Search,
+    check_search,
+)
 from memoryd.values import read_duration
 
 DAY_SECONDS: Final = 86_400
@@ -56,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Search, and print what is found. Exit 1 when nothing is."""
     desk = Desk(config.load(args.home, environ=config.environ()), str(Path.cwd()))
     asked = _asked(args)
+    check_search(asked)
     show = _print_lines if asked.is_literal else _print_hits
     return show(desk, asked, as_json=args.json)
 
