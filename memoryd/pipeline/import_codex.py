@@ -72,10 +72,11 @@ async def import_codex(context: Context, homes: Sequence[Path]) -> ImportReport:
             found = await in_thread(Found, home, context.redactor, report)
             verdicts = await _take_rows(context, found.rows)
             _note(report, verdicts)
+            known = {Verdict.IMPORTED, Verdict.UNCHANGED, Verdict.NEWER}
             made_of = [
                 each.output.thread_id
                 for each in found.rows
-                if each.is_consolidated and verdicts[each.output.thread_id] in {Verdict.IMPORTED, Verdict.UNCHANGED}
+                if each.is_consolidated and verdicts[each.output.thread_id] in known
             ]
             await import_folder(context, found.folder, made_of, report, source=SOURCE, home=home)
         if report.is_news:

@@ -6,6 +6,7 @@ that every consolidation keeps them as they are (I10); the rest is memoryd's to 
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -28,12 +29,14 @@ from memoryd.workspace import mending, protection, publish, staging
 from memoryd.workspace.claims import reparse
 from memoryd.workspace.files import write_texts
 from memoryd.workspace.folder import Folder
+from memoryd.workspace.headers import headers_of
 from memoryd.workspace.history import Change, message, named
 from memoryd.workspace.importing import Joined, join_handbooks, join_summaries
 from memoryd.workspace.layout import (
     AD_HOC_INSTRUCTIONS,
     DIFF_FILE,
     MEMORY_FILE,
+    ROLLOUT_SUMMARIES,
     SUMMARY_FILE,
     is_evidence,
     is_misplaced,
@@ -165,6 +168,7 @@ def _written(
     context: Context, staged: Staging, theirs: Folder, rows: list[SelectedOutput], report: ImportReport, source: str
 ) -> _Plan | None:
     work, ours = staged.work, Folder.read(staged.base)
+    theirs = _with_our_names(theirs, rows)
     budget = summary_budget(context.settings.recall.max_tokens)
     joining = join_folders(ours, theirs, report, source=source, max_summary_bytes=budget)
     standing = by_thread(ours)
@@ -195,6 +199,21 @@ def _written(
     commit = publish.prepare_commit(context.repository, staged, said, now=context.clock.now(), persons=persons)
     states = {thread_id: each.updated_at for thread_id, each in come.items()}
     return _Plan(commit, staged.parent, states, Folder.read(work), persons.get(MEMORY_FILE, frozenset()))
+
+
+def _with_our_names(theirs: Folder, rows: list[SelectedOutput]) -> Folder:
+    """Call summaries as they are called here, where a session had its name before its row came."""
+    named = {row.thread_id: f"{ROLLOUT_SUMMARIES}/{stem_of(row)}.md" for row in rows}
+    renamed = {
+        path: named[header.thread_id]
+        for path, header in headers_of(theirs).items()
+        if named.get(header.thread_id, path) != path
+    }
+    if not renamed:
+        return theirs
+    old = re.compile("|".join(re.escape(path) for path in renamed))
+    texts = {path: old.sub(lambda found: renamed[found[0]], text) for path, text in theirs.files.items()}
+    return Folder(texts, theirs.odd)
 
 
 def _read_back(row: SelectedOutput) -> ReadBack:

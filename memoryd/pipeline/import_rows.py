@@ -28,11 +28,11 @@ ARCHIVED: Final = "archived_sessions"
 
 
 class Verdict(StrEnum):
-    """What becomes of a row. All but the first two are reasons to leave it out."""
+    """What becomes of a row; all but the first two are reasons to leave it out."""
 
     IMPORTED = "imported"
     UNCHANGED = "unchanged"
-    NEWER = "memoryd remembers a later state of the session"
+    NEWER = "memoryd remembers as late a state of the session, or a later one"
     WITHHELD = "the session is forgotten, excluded or not to be remembered here"
     DISABLED = "Codex says that the session is not to be remembered"
     SECRET = "its id holds what looks like a secret"  # noqa: S105 (a reason, no password)
@@ -51,16 +51,20 @@ class Incoming:
 
 
 def judge(each: Incoming, stored: SelectedOutput | None, session: SessionRow | None) -> Verdict:
-    """Decide about a row, by what the ledger has of its session."""
+    """Decide about a row, by what the ledger has of its session.
+
+    Codex dates a row by its file, which may be later than the last word in it: what memoryd made of that word stays.
+    """
     if each.has_secret_id:
         return Verdict.SECRET
     if session is not None and session.is_withheld:
         return Verdict.WITHHELD
     if each.mode is not MemoryMode.ENABLED and (session is None or session.user_mode is None):
         return Verdict.DISABLED
-    if stored is None or stored.source_updated_at < each.output.source_updated_at:
-        return Verdict.IMPORTED
-    return Verdict.UNCHANGED if stored.source_updated_at == each.output.source_updated_at else Verdict.NEWER
+    if stored is not None and stored.source_updated_at == each.output.source_updated_at:
+        return Verdict.UNCHANGED
+    state = min(each.output.source_updated_at, each.sighting.updated_at)
+    return Verdict.NEWER if stored is not None and stored.source_updated_at >= state else Verdict.IMPORTED
 
 
 def judge_all(conn: Connection, incoming: Iterable[Incoming]) -> dict[str, Verdict]:

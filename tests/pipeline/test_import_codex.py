@@ -1,6 +1,7 @@
 """Codex's own memory, made by the real program, becomes ours: same rows, same files, and no churn on top of it."""
 
 import os
+import re
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -190,6 +191,28 @@ async def test_a_home_that_has_memories_keeps_them_and_takes_the_others_in_besid
         assert done.ending in {Ending.PUBLISHED, Ending.UNCHANGED}, done
         assert set(bullets_of((RECORDED / FIRST / "MEMORY.md").read_text())) <= set(bullets_of(memory(context)))
         assert "Never round before the sum" in memory(context)
+
+
+async def test_what_memoryd_made_of_a_session_stays_and_the_handbook_names_its_summary(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """Codex dates a row by its file, here two hours after the last word."""
+    codex = a_codex_memory(tmp_path / "codex")
+    path = a_rollout(codex, now=RECORDED_AT, idle_hours=10, thread_id=THREADS[0])
+    execute(codex / "state_5.sqlite", "UPDATE threads SET rollout_path = ? WHERE id = ?", str(path), THREADS[0])
+    async with a_house(settings_in(tmp_path), clock, client=Answering(good_model)) as context:
+        own = -(9 * 3600)
+        await remember(context, THREADS[0], "Always use tabs in the Makefile", cwd="/home/dev/paginator", at=own)
+        report = await import_codex(context, [codex])
+        assert report.sessions == {"imported": 2, "left_out": 1}
+        row = await context.ledger.read(outputs.get, THREADS[0])
+        assert row is not None
+        assert "tabs" in row.raw_memory
+        text = memory(context)
+        named = re.findall(r"rollout_summaries/[^ ]+[.]md", text)
+        assert len(named) == 3
+        assert all((context.home.memories / name).is_file() for name in named)
+        assert (await run(context)).ending is Ending.UNCHANGED
 
 
 async def test_the_import_is_an_entry_of_the_history_and_can_be_undone(tmp_path: Path, clock: FakeClock) -> None:
