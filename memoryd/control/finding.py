@@ -51,7 +51,7 @@ def find_session(agents: Mapping[str, Agent], wanted: str, known_path: str | Non
         raise UsageError(
             f"there is no session {wanted!r} in the folders of {', '.join(agents) or 'any agent: none is configured'}"
             + (f"; the file {known_path}, in which it was seen, is gone" if known_path else ""),
-            remedy="give a session file's path, or a thread id; `memoryd init` configures agents",
+            remedy="`memoryd explain` lists the newest sessions; `memoryd init` configures agents",
         )
     return Found(session, tuple(_same_id(agents, session)))
 

@@ -166,7 +166,7 @@ def of_obstacles(obstacles: Sequence[Obstacle], now: float) -> list[Finding]:
             each.remedy,
         )
         for each in obstacles
-        if each.reason not in {"not_running", "lock", "disk"}
+        if each.reason not in {"not_configured", "not_running", "lock", "disk"}
     ]
 
 

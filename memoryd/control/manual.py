@@ -122,7 +122,8 @@ PAGES: Final[Mapping[str, Page]] = {
         " what of it a model would get to read, what is dropped and why, and what came of it. Works before any sync;"
         " sends and writes nothing.",
         {
-            "memoryd explain 0194f5a6": "by the beginning of its id",
+            "memoryd explain": "list the newest sessions",
+            "memoryd explain 0194f5a6": "one of them, by the beginning of its id",
             "memoryd explain ~/.codex/sessions/2026/11/29/rollout.jsonl": "by its file",
             "memoryd explain 0194f5a6 --show-input": "the request, word for word",
         },

@@ -20,6 +20,7 @@ from memoryd.workspace.layout import Home
 
 Stage = Literal["extract", "consolidate"]
 STAGES: Final[tuple[Stage, ...]] = ("extract", "consolidate")
+INIT: Final = "`memoryd init` does that; `memoryd demo` shows what it is for"
 RUN: Final = "`memoryd run` starts it; `memoryd sync` makes one pass without it"
 
 
@@ -38,9 +39,11 @@ class Obstacle:
     stages: tuple[Stage, ...] = STAGES
 
 
-def of_process(home: Home) -> list[Obstacle]:
-    """Tell that no daemon runs: nobody does, or a command holds the lock."""
+def of_house(home: Home) -> list[Obstacle]:
+    """Tell that nothing is set up, or that no daemon runs: nobody does, or a command holds the lock."""
     who = lock.holder(home.lock_file)
+    if who is None and not home.config_file.exists() and not home.ledger_file.exists():
+        return [Obstacle("not_configured", "memoryd is not set up yet", INIT)]
     if who is None:
         return [Obstacle("not_running", "no memoryd runs", RUN)]
     if who.role == DAEMON:

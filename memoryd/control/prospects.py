@@ -48,7 +48,7 @@ class Prospect:
 async def stand(settings: Settings, clock: Clock) -> Standing:
     """Look at the house. What cannot be read is left out: `memoryd status` says what is wrong with it."""
     home = Home(settings.home)
-    in_the_way = obstacles.of_process(home)
+    in_the_way = obstacles.of_house(home)
     in_the_way += await health.blocked_by_disk(home, asks_daemon=not in_the_way)
     if not home.ledger_file.exists():
         return Standing(tuple(in_the_way))

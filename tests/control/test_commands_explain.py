@@ -258,6 +258,23 @@ def test_records_of_types_that_nobody_knows_are_named(shell: Shell) -> None:
     assert "       1       records of the unknown type hologram\n" in plainly(shell, str(path))
 
 
+def test_without_a_session_the_newest_are_listed_before_any_sync(shell: Shell) -> None:
+    shell.home.config_file.rename(shell.folder / "config.toml")
+    assert "`memoryd init`" in shell("explain").out
+    (shell.folder / "config.toml").rename(shell.home.config_file)
+    assert "there is no session in the folders of codex yet" in shell("explain").out
+    shell.record(idle_hours=9)
+    shell.record(thread_id=OTHER)
+    shell.record(thread_id="01a226ab-6a00-7000-8000-000000000001").write_text("{broken\n")
+    said = shell("explain")
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines()[1:]].count(THREAD) == 1
+    assert {each["thread_id"] for each in shell("explain", "--json").json} == {THREAD, OTHER, None}
+    first = said.out.splitlines()[1].split()[0]
+    assert shell("explain", first if "/" not in first else OTHER).code == 0
+    assert not shell.home.ledger_file.exists()
+
+
 def test_what_is_nowhere_is_one_line(shell: Shell) -> None:
     said = shell("explain", "ffffffff")
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)

@@ -1,4 +1,4 @@
-"""`memoryd explain PATH|THREAD`: what memoryd makes of one session, and why. Reads; sends nothing; needs no sync."""
+"""`memoryd explain [PATH|THREAD]`: what memoryd makes of one session, and why. Reads; sends nothing; needs no sync."""
 
 import argparse
 import asyncio
@@ -10,7 +10,7 @@ from typing import Any
 from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
-from memoryd.control import wording
+from memoryd.control import newest, wording
 from memoryd.control.console import print_json
 from memoryd.control.explained import lines
 from memoryd.control.finding import Found, find_session
@@ -34,7 +34,12 @@ from memoryd.workspace.layout import Home
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take the session."""
-    parser.add_argument("session", metavar="PATH|THREAD", help="a session's file, or its thread id")
+    parser.add_argument(
+        "session",
+        metavar="PATH|THREAD",
+        nargs="?",
+        help="a session's file, or its thread id (default: list the newest sessions)",
+    )
     parser.add_argument("--show-input", action="store_true", help="print the request as it would be sent")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -43,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
     """Explain one session. Exit 2 when there is no such session, 1 when an input is asked for and there is none."""
     environ = config.environ()
     settings = config.load(args.home, environ=environ)
+    if args.session is None:
+        return _list_newest(settings, environ, as_json=args.json)
     if on_one_line(args.session) != args.session.strip():
         raise UsageError(
             "this name holds bytes that are no text, or characters that cannot be shown: no session is read under it",
@@ -63,6 +70,16 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"there is no input to show: {told['problem']}")
     else:
         print(told["input"])
+    return 0
+
+
+def _list_newest(settings: Settings, environ: Mapping[str, str], *, as_json: bool) -> int:
+    agents = configured_agents(settings, environ)
+    sessions = newest.newest(agents)
+    if as_json:
+        print_json([newest.as_json(session) for session in sessions])
+    else:
+        print("\n".join(newest.lines(sessions, agents, now=SystemClock().now())))
     return 0
 
 
