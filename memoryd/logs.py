@@ -4,8 +4,9 @@ JSON lines on stderr, readable lines on a terminal. Records of libraries (standa
 """
 
 import logging
+import re
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
@@ -13,6 +14,7 @@ from typing import Any, Literal, TextIO
 import structlog
 from structlog.typing import Processor
 
+from memoryd.clock import SystemClock
 from memoryd.redact import Redactor
 
 SCHEMA = 1
@@ -24,6 +26,14 @@ TALKATIVE = (
     "asyncio",
     "aiosqlite",
 )  # httpx logs whole addresses at info
+CANONICAL = frozenset(
+    {"job.completed", "job.deferred", "job.failed", "job.lease_lost", "job.postponed", "job.released"}
+)
+"""How a run ended: one line for each, however many end alike."""
+MOST_ALIKE = 5
+REPEAT_SECONDS = 3_600.0
+"""So many lines that say the same are written within so long; the next one after that says how many were left out."""
+MOST_REMEMBERED = 1_000
 FIRST = ("schema", "at", "level", "event")
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -37,7 +47,9 @@ class Event:
     fields: tuple[str, ...] = ()
 
 
-BOUND = ("kind", "job_key", "worker", "attempt", "epoch", "service")  # bound once around a job or a service
+# Bound once around a job or a service; `session` is the thread of an extraction, `attempt` the number of the run in
+# the ledger, which `memoryd jobs show` lists; `repeated` says how many lines alike were left out before this one.
+BOUND = ("kind", "job_key", "session", "attempt", "epoch", "worker", "service", "repeated")
 OUTCOME = ("duration_ms", "requests", "tokens_in", "tokens_out", "tokens_cached", "cost")  # what a job took
 
 EVENTS: dict[str, Event] = {
@@ -210,17 +222,21 @@ def configure(
     stream: TextIO | None = None,
     *,
     redactor: Redactor | None = None,
+    monotonic: Callable[[], float] | None = None,
+    most_alike: int = MOST_ALIKE,
 ) -> None:
     """Set up logging for this process; calling it again replaces what was set up before (a reload).
 
     `stream` is stderr unless given. "auto" is readable lines on a terminal and JSON elsewhere. `redactor` takes secrets
-    out of every text, the user's own patterns included; the built-in rules hold without one.
+    out of every text, the user's own patterns included; the built-in rules hold without one. Of warnings
+    that say the same, `most_alike` are written within REPEAT_SECONDS of `monotonic`.
     """
     out = stream or sys.stderr
     readable = format == "console" or (format == "auto" and out.isatty())
     cleaning = _Cleaning(redactor or Redactor())
     last = _readable_processors(out, cleaning) if readable else _json_processors(cleaning)
     handler = logging.StreamHandler(out)
+    handler.addFilter(_Repeats(monotonic or SystemClock().monotonic, most_alike))
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*_COMMON, structlog.stdlib.ExtraAdder()],
@@ -272,6 +288,55 @@ def _without_schema(_logger: object, _method: str, event: MutableMapping[str, An
 
 def _in_order(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     return {key: event[key] for key in FIRST if key in event} | {k: v for k, v in event.items() if k not in FIRST}
+
+
+class _Repeats(logging.Filter):
+    """Leaves out warnings and errors that say the same again and again, and counts them; never the line of a job."""
+
+    def __init__(self, monotonic: Callable[[], float], most_alike: int) -> None:
+        super().__init__()
+        self._monotonic = monotonic
+        self._most_alike = most_alike
+        self._said: dict[tuple[str, ...], _Said] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether the line is written; one that follows others which were not says how many those were."""
+        event = record.msg if isinstance(record.msg, dict) else {"event": record.getMessage()}
+        if record.levelno < logging.WARNING or event.get("event") in CANONICAL:
+            return True
+        key, now = _alike(event), self._monotonic()
+        said = self._said.pop(key, None)
+        if said is None or now - said.since >= REPEAT_SECONDS:
+            left_out = said.left_out if said else 0
+            said = _Said(now)
+            if left_out:
+                event["repeated"] = left_out
+        self._said[key] = said  # the one that was said last is the last to be forgotten
+        if len(self._said) > MOST_REMEMBERED:
+            del self._said[next(iter(self._said))]
+        said.count += 1
+        if said.count > self._most_alike:
+            said.left_out += 1
+            return False
+        return True
+
+
+@dataclass(slots=True)
+class _Said:
+    """What was said lately: since when (monotonic seconds), how often, and how often not."""
+
+    since: float
+    count: int = 0
+    left_out: int = 0
+
+
+def _alike(event: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what lines have in common that say the same: all of their words, numbers aside."""
+    return tuple(
+        f"{key}={re.sub(r'[0-9]+', '#', value)}"
+        for key, value in sorted(event.items())
+        if isinstance(value, str) and key != "at"
+    )
 
 
 class _Cleaning:

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -13,6 +14,8 @@ import pytest
 
 from memoryd import logs
 from memoryd.redact import Redactor
+from tests.support.clock import FakeClock
+from tests.support.event_catalogue import BEGIN, README, written_into
 
 PACKAGE = Path(__file__).parents[1] / "memoryd"
 LOGGING_ROOMS = {"pipeline", "daemon", "control"}
@@ -163,6 +166,39 @@ def test_configuring_twice_writes_each_line_once() -> None:
     assert len(lines(out)) == 1
 
 
+def test_what_is_said_again_and_again_is_left_out_and_counted() -> None:
+    """Numbers make no difference; another text, the end of a job and what is no warning are said always."""
+    out, clock = io.StringIO(), FakeClock()
+    logs.configure("json", "info", out, monotonic=clock.monotonic)
+    log = logs.get()
+    for number in range(logs.MOST_ALIKE + 4):
+        log.warning("storage.paused", error=f"{number} bytes are free", retry_in=number)
+        log.warning("storage.paused", error="read-only", service=f"other-{number}")
+        log.error("job.failed", job_key="k", error="the same")
+        log.info("job.enqueued", count=1)
+        logging.getLogger("httpx").warning("pool is full")
+    counts = Counter((line["event"], str(line.get("error", ""))[-8:]) for line in lines(out))
+    assert counts == {
+        ("storage.paused", "are free"): logs.MOST_ALIKE,
+        ("storage.paused", "ead-only"): logs.MOST_ALIKE,
+        ("job.failed", "the same"): logs.MOST_ALIKE + 4,
+        ("job.enqueued", ""): logs.MOST_ALIKE + 4,
+        ("pool is full", ""): logs.MOST_ALIKE,
+    }
+    clock.freeze(logs.REPEAT_SECONDS)
+    log.warning("storage.paused", error="9 bytes are free", retry_in=1)
+    assert (lines(out)[-1]["event"], lines(out)[-1]["repeated"]) == ("storage.paused", 4)
+
+
+def test_what_was_said_is_remembered_within_bounds() -> None:
+    out = io.StringIO()
+    logs.configure("json", "info", out)
+    for number in range(logs.MOST_REMEMBERED + 10):
+        logs.get().warning("session.unreadable", path="x" * number)
+    (repeats,) = [each for handler in logging.getLogger().handlers for each in handler.filters]
+    assert len(vars(repeats)["_said"]) == logs.MOST_REMEMBERED
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One place in the code that logs."""
@@ -229,6 +265,13 @@ def test_code_gives_only_fields_that_the_catalogue_names() -> None:
 
 def test_every_event_of_the_catalogue_is_used() -> None:
     assert sorted(set(logs.EVENTS) - {call.event for call in calls() if call.event}) == []
+
+
+def test_readme_has_the_catalogue() -> None:
+    """`python -m tests.support.event_catalogue` writes it."""
+    readme = README.read_text()
+    assert written_into(readme) == readme
+    assert all(f"`{name}`" in readme.partition(BEGIN)[0] for name in (*logs.BOUND, *logs.FIRST, *logs.CANONICAL))
 
 
 def test_only_the_rooms_that_act_log() -> None:

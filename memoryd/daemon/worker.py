@@ -6,6 +6,7 @@ long, and what becomes of the ledger row when it ends.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection
@@ -73,7 +74,7 @@ class Worker:
         lease, self._next = self._next or await self._claim(), None
         if lease is None:
             return None
-        with logs.bind(kind=lease.kind.value, job_key=lease.job_key, worker=lease.worker_id, epoch=lease.epoch):
+        with _bound(lease):
             log.debug("job.claimed", watermark=lease.input_watermark)
             started = self._context.clock.monotonic()
             self._context.held.add(lease)
@@ -98,7 +99,7 @@ class Worker:
             return
         lease, self._next = self._next, None
         self._context.held.discard(lease)
-        with logs.bind(kind=lease.kind.value, job_key=lease.job_key, worker=lease.worker_id, epoch=lease.epoch):
+        with _bound(lease):
             await self._release(lease)
 
     async def _claim(self, end: Callable[[Connection], object] | None = None) -> Lease | None:
@@ -313,6 +314,19 @@ class Worker:
             log.warning("job.lease_lost", error=str(error))
         else:
             log.info("job.released")
+
+
+def _bound(lease: Lease) -> AbstractContextManager[None]:
+    """Give every log line of a run what it is found by: the job, its session, the run's number in the ledger."""
+    session = {"session": lease.job_key} if lease.kind is JobKind.STAGE1 else {}
+    return logs.bind(
+        kind=lease.kind.value,
+        job_key=lease.job_key,
+        attempt=lease.attempt_id,
+        epoch=lease.epoch,
+        worker=lease.worker_id,
+        **session,
+    )
 
 
 async def _cancel(task: asyncio.Task[Outcome]) -> None:

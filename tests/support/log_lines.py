@@ -2,17 +2,18 @@
 
 import io
 import json
+import sys
 from typing import Any
 
 from memoryd import logs
 
 
 class LogLines:
-    """Takes every line from debug on; logging goes back to what it was after the test."""
+    """Takes every line from debug on, however many say the same; logging goes back to what it was after the test."""
 
     def __init__(self) -> None:
         self._stream = io.StringIO()
-        logs.configure("json", "debug", stream=self._stream)
+        logs.configure("json", "debug", stream=self._stream, most_alike=sys.maxsize)
 
     @property
     def text(self) -> str:
