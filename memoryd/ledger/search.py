@@ -187,10 +187,10 @@ def text_of(conn: sqlite3.Connection, entry_id: int) -> str:
     return "" if row is None else str(row[0])
 
 
-def usage_of(conn: sqlite3.Connection, threads: Collection[str]) -> dict[str, tuple[int, int]]:
-    """Return how often, and when last, sessions were cited, by thread id."""
+def usage_of(conn: sqlite3.Connection, threads: Collection[str]) -> dict[str, int]:
+    """Return how often sessions were cited, by thread id; what never was is left out."""
     rows = conn.execute(_SQL["list_usage_of"], {"threads": json.dumps(sorted(threads))}).fetchall()
-    return {thread_id: (count, last) for thread_id, count, last in rows}
+    return {thread_id: int(count) for thread_id, count in rows}
 
 
 def _found(row: tuple[Any, ...]) -> Found:

@@ -36,7 +36,6 @@ class Standing:
     place_share: float
     updated_at: int | None
     uses: int = 0
-    last_use: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,6 @@ def newest(instants: Iterable[int | None]) -> int | None:
 
 def _weight(known: Standing, now: float) -> float:
     used = min(1.0, log1p(known.uses) / log1p(MANY_USES))
-    latest = newest((known.updated_at, known.last_use or None))
-    recent = 0.0 if latest is None else exp(-max(0.0, now - latest) / (RECENT_DAYS * DAY_SECONDS))
+    age = None if known.updated_at is None else max(0.0, now - known.updated_at) / DAY_SECONDS
+    recent = 0.0 if age is None else exp(-age / RECENT_DAYS)
     return known.place_share * KIND_SHARES[known.kind] * (1 + USAGE_SHARE * used + RECENCY_SHARE * recent)

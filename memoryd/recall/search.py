@@ -1,7 +1,7 @@
 """Finds what the memory holds on a question: by words, ranked by how well they fit, where it holds, use and age.
 
 Reads the ledger's index alone, and looks at the files that it names only to say on which line a passage stands now.
-Whoever asks needs no daemon, and nothing is written. `RANKERS` is where one that judges meaning would stand.
+Whoever asks needs no daemon, and nothing is written. One that judges meaning would stand beside `by_words`.
 """
 
 import sqlite3
@@ -86,26 +86,24 @@ Ranker: TypeAlias = Callable[[sqlite3.Connection, Sequence[Term], Filters], Mapp
 """Gives the relevance of at most CANDIDATES entries, by their numbers."""
 
 
-def search(conn: sqlite3.Connection, home: Home, question: Question, *, now: float) -> tuple[Hit, ...]:
+def search(
+    conn: sqlite3.Connection, home: Home, question: Question, *, now: float, rankers: Sequence[Ranker] | None = None
+) -> tuple[Hit, ...]:
     """Return the best hits, the best first; none when the question has no letter and no digit.
 
-    Raises UsageError for a scope, a mark or a number that does not exist, and sqlite3.Error.
+    `rankers` are those whose opinions are fused, `by_words` alone unless given. Raises UsageError for a scope, a mark
+    or a number that does not exist, and sqlite3.Error.
     """
     _check(question)
     terms = terms_of(question.words)
     if not terms or question.limit == 0:
         return ()
     here = near.scopes_here(home, question.cwd, ledger.scopes(conn)) if question.cwd else None
-    relevance = _relevance(conn, terms, question, here, now)
+    relevance = _relevance(conn, terms, question, here, now, rankers or (by_words,))
     known = ledger.found(conn, relevance)
     standing = _standing(conn, known, here)
     ranked = ranking.order(relevance, standing, now=now)
     return tuple(_hits(conn, home, [(known[each], score) for each, score in ranked], terms, question.limit))
-
-
-def has_index(conn: sqlite3.Connection) -> bool:
-    """Say whether there is anything to find: False before the first consolidation, or the first start after one."""
-    return not ledger.is_empty(conn)
 
 
 def by_words(conn: sqlite3.Connection, terms: Sequence[Term], filters: Filters) -> Mapping[int, float]:
@@ -121,7 +119,9 @@ def by_words(conn: sqlite3.Connection, terms: Sequence[Term], filters: Filters) 
     return dict(ranked)
 
 
-RANKERS: Final[tuple[Ranker, ...]] = (by_words,)
+def has_index(conn: sqlite3.Connection) -> bool:
+    """Say whether there is anything to find: False before the first consolidation, or the first start after one."""
+    return not ledger.is_empty(conn)
 
 
 def _check(question: Question) -> None:
@@ -137,7 +137,12 @@ def _check(question: Question) -> None:
 
 
 def _relevance(
-    conn: sqlite3.Connection, terms: Sequence[Term], question: Question, here: Collection[str] | None, now: float
+    conn: sqlite3.Connection,
+    terms: Sequence[Term],
+    question: Question,
+    here: Collection[str] | None,
+    now: float,
+    rankers: Sequence[Ranker],
 ) -> dict[int, float]:
     """Ask the rankers; what holds here is asked for apart, so that no other project crowds it out."""
     wanted = Filters(
@@ -149,7 +154,7 @@ def _relevance(
     if here is not None:
         asked.append(Filters(wanted.kinds, wanted.marks, {*here, GLOBAL_SCOPE}, wanted.since))
     rankings = []
-    for ranker in RANKERS:
+    for ranker in rankers:
         found: dict[int, float] = {}
         for filters in asked:
             found |= ranker(conn, terms, filters)
@@ -185,8 +190,7 @@ def _standing(
             entry.kind,
             _place_share(entry.scope, here),
             entry.updated_at,
-            sum(used.get(thread, (0, 0))[0] for thread in entry.threads),
-            max((used.get(thread, (0, 0))[1] for thread in entry.threads), default=0),
+            sum(used.get(thread, 0) for thread in entry.threads),
         )
         for entry in known.values()
     }

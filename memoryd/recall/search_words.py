@@ -19,7 +19,10 @@ MIN_PREFIX: Final = 4
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _HUMP: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_COMPOUND: Final = re.compile(r"[^\W_]+(?:[-_./:\\#@+]+[^\W_]+)+|[^\W_]*[a-z0-9][A-Z][^\W_]*|[A-Z]{2,}[a-z]+[^\W_]*")
+_RUN: Final = re.compile(r"[^\W_]+(?:[-_./:\\#@+]+[^\W_]+)*")
+_HUMPED: Final = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+MAX_PARTS: Final = 16
+"""An identifier of more parts is none, but a key or a blob."""
 _UNSPACED: Final = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f]+"
 )
@@ -96,43 +99,40 @@ def handles_of(text: str) -> str:
     """Return what the index is to know of a text beside its words: parts of identifiers, and pairs of characters."""
     text = unicodedata.normalize("NFC", text)
     found = []
-    for compound in _COMPOUND.findall(text):
-        parts = _parts(compound)
-        if len(parts) > 1:
-            found.append(" ".join(parts))
-            found.append("".join(parts))
+    for _, parts in _identifiers(text):
+        found += [" ".join(parts), "".join(parts)]
     found += [" ".join(pairs) for pairs in map(_pairs, _UNSPACED.findall(text)) if pairs]
     return "\n".join(dict.fromkeys(found))
-
-
-def plain_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, identifiers in their parts: what two texts have in common."""
-    return [part for word in _WORD.findall(text) for part in _parts(word)]
 
 
 def _terms(text: str) -> Iterator[Term]:
     for chunk in text.split():
         rest = chunk
-        for compound in _COMPOUND.findall(chunk):
-            parts = tuple(_parts(compound))
-            plain = tuple(part.casefold() for part in _WORD.findall(compound))
-            if len(parts) > 1 and not _UNSPACED.search(compound):
-                yield Term(
-                    tuple(dict.fromkeys((parts, plain, ("".join(parts),)))), tuple(dict.fromkeys((*plain, *parts)))
-                )
-                rest = rest.replace(compound, " ", 1)
+        for whole, parts in _identifiers(chunk):
+            plain = tuple(part.lower() for part in _WORD.findall(whole))
+            spellings = dict.fromkeys((parts, plain, ("".join(parts),)))
+            yield Term(tuple(spellings), tuple(dict.fromkeys((*plain, *parts))))
+            rest = rest.replace(whole, " ", 1)
         for each in _WORD.findall(rest):
             for run in _UNSPACED.findall(each):
                 yield from (word(pair) for pair in _pairs(run) or [run])
-            yield from (word(spaced.casefold()) for spaced in _UNSPACED.sub(" ", each).split())
+            yield from (word(spaced.lower()) for spaced in _UNSPACED.sub(" ", each).split())
+
+
+def _identifiers(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what is written together of several words, with these."""
+    for run in _RUN.findall(text):
+        if run.isalpha() and not _HUMPED.search(run):
+            continue  # most words are plain
+        is_together = _HUMPED.search(run) or not run.isalnum()
+        if is_together and not _UNSPACED.search(run) and 1 < len(parts := tuple(_parts(run))) <= MAX_PARTS:
+            yield run, parts
 
 
 def _parts(compound: str) -> list[str]:
     """Split at humps and at whatever is no letter and no digit."""
     return [
-        part.casefold()
-        for word in _WORD.findall(compound)
-        for part in (_HUMP.findall(word) if word.isascii() else [word])
+        part.lower() for word in _WORD.findall(compound) for part in (_HUMP.findall(word) if word.isascii() else [word])
     ]
 
 

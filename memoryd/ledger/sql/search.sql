@@ -88,9 +88,9 @@ FROM json_each(:ids) AS wanted JOIN search_entries AS e ON e.id = wanted.value;
 SELECT text FROM search_words WHERE rowid = :id;
 
 -- name: list_usage_of
--- How often, and when last, sessions were cited.
-SELECT thread_id, coalesce(usage_count, 0), coalesce(last_usage, 0) FROM stage1_outputs
-WHERE thread_id IN (SELECT value FROM json_each(:threads));
+-- How often sessions were cited.
+SELECT thread_id, usage_count FROM stage1_outputs
+WHERE thread_id IN (SELECT value FROM json_each(:threads)) AND usage_count > 0;
 
 -- name: list_valid_from
 -- Since when the handbook's statements stand, and where they hold: a person's own line has no session that tells.
