@@ -183,17 +183,17 @@ def zsh(commands: Mapping[str, Words]) -> str:
 
 def _zsh_arguments(words: Words, indent: str) -> list[str]:
     specs = [_zsh_option(name, option) for option in words.options for name in option.names]
-    if words.below:
-        actions = " ".join(_zsh_word(f"{name}:{each.meaning}") for name, each in words.below.items())
-        specs += [_quoted(f"1: :(({actions}))"), *{spec: None for each in words.below.values() for spec in _all(each)}]
-    elif words.choices:
-        specs.append(_quoted(f"*: :({' '.join(words.choices)})"))
+    specs += [_quoted(f"*: :({' '.join(words.choices)})")] if words.choices else []
     specs += ["'*:: :_files'"] if words.takes_files else []
-    return [f"{indent}_arguments {' '.join(dict.fromkeys(specs))}"]
-
-
-def _all(words: Words) -> list[str]:
-    return [_zsh_option(name, option) for option in words.options for name in option.names]
+    if not words.below:
+        return [f"{indent}_arguments {' '.join(specs)}"]
+    actions = " ".join(_zsh_word(f"{name}:{each.meaning}") for name, each in words.below.items())
+    rows = [f'{indent}case "$words[2]" in']
+    for name, each in words.below.items():
+        below = [_zsh_option(option, known) for known in each.options for option in known.names]
+        rows.append(f"{indent}    {name}) _arguments '1: :' {' '.join(below)} ;;")
+    last = " ".join([_quoted(f"1: :(({actions}))"), *specs])
+    return [*rows, f"{indent}    *) _arguments {last} ;;", f"{indent}esac"]
 
 
 def _zsh_option(name: str, option: Option) -> str:
@@ -214,24 +214,44 @@ def _zsh_word(text: str) -> str:
     return f'{name}\\:"{cleaned}"'
 
 
+_FISH_PLACE: Final = """\
+# whether the words so far are this command and this action of it; without any: whether a command is still due
+function __memoryd_at
+    set -l found
+    set -l skips no
+    for word in (commandline -opc)[2..-1]
+        if test $skips = yes
+            set skips no
+        else if test "$word" = --home
+            set skips yes
+        else if not string match -q -- '-*' "$word"
+            set -a found $word
+        end
+    end
+    test (count $found) -ge (count $argv); or return 1
+    test (count $argv) -gt 0; or begin; test (count $found) -eq 0; return; end
+    test "$found[1..$(count $argv)]" = "$argv"
+end"""
+
+
 def fish(commands: Mapping[str, Words]) -> str:
     """Return the script for fish: `memoryd completion fish > ~/.config/fish/completions/memoryd.fish`."""
     rows = [
         f"# fish completion for {PROGRAM}, made by `{PROGRAM} completion fish`.",
+        _FISH_PLACE,
         f"complete -c {PROGRAM} -f",
         f"complete -c {PROGRAM} -l home -x -a '(__fish_complete_directories)' -d {_quoted('its folder')}",
     ]
     for name, words in commands.items():
-        rows.append(f"complete -c {PROGRAM} -n __fish_use_subcommand -a {name} -d {_quoted(words.meaning)}")
-        here = f"__fish_seen_subcommand_from {name}"
-        rows += _fish_words(here, words)
+        rows.append(f"complete -c {PROGRAM} -n __memoryd_at -a {name} -d {_quoted(words.meaning)}")
+        rows += _fish_words(name, words)
         for action, each in words.below.items():
-            rows += _fish_words(f"{here}; and __fish_seen_subcommand_from {action}", each)
+            rows += _fish_words(f"{name} {action}", each)
     return "\n".join([*rows, ""])
 
 
-def _fish_words(here: str, words: Words) -> list[str]:
-    start = f"complete -c {PROGRAM} -n {_quoted(here)}"
+def _fish_words(place: str, words: Words) -> list[str]:
+    start = f"complete -c {PROGRAM} -n {_quoted(f'__memoryd_at {place}')}"
     rows = [f"{start} -a {name} -d {_quoted(each.meaning)}" for name, each in words.below.items()]
     rows += [f"{start} -a {_quoted(' '.join(words.choices))}"] if words.choices else []
     rows += [f"{start} -F"] if words.takes_files else []

@@ -1,5 +1,6 @@
 """What shells complete is what the commands understand; bash's own function is asked where there is a bash."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from memoryd.control.main import COMMANDS, load, main, parser_of
 from tests.control.conftest import Shell
 
-BASH = shutil.which("bash")
+BASH, FISH = shutil.which("bash"), shutil.which("fish")
 needs_bash = pytest.mark.skipif(BASH is None, reason="there is no bash")
 
 
@@ -94,4 +95,35 @@ def test_the_others_name_every_command_and_are_understood_where_that_shell_is(sh
     assert all(command in text for command in COMMANDS)
     program = shutil.which(name)
     if program is not None:
-        subprocess.run([program, "-n", "-c", text], check=True, timeout=60)
+        subprocess.run(
+            [program, "-n", "-c", text], check=True, timeout=60, env={"HOME": str(shell.folder), "PATH": os.defpath}
+        )
+
+
+@pytest.mark.skipif(FISH is None, reason="there is no fish")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("memoryd im", ["import"]),
+        ("memoryd --home /somewhere im", ["import"]),
+        ("memoryd import ", ["claude", "codex"]),
+        ("memoryd import codex --dr", ["--dry-run"]),
+        ("memoryd service inst", ["install"]),
+        ("memoryd service install --ling", ["--linger"]),
+        ("memoryd service status --ling", []),
+        ("memoryd init --provider anth", ["anthropic"]),
+    ],
+)
+def test_fish_is_offered_the_same(shell: Shell, line: str, offered: list[str]) -> None:
+    assert FISH is not None
+    ask = "source (echo $argv[1] | psub); complete -C $argv[2]"
+    done = subprocess.run(
+        [FISH, "--no-config", "-c", ask, shell_completion(shell, "fish"), line],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"HOME": str(shell.folder), "PATH": os.environ["PATH"], "TMPDIR": str(shell.folder)},
+    )
+    assert done.stderr == ""
+    assert [row.split("\t")[0] for row in done.stdout.splitlines()] == offered
