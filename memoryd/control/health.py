@@ -217,6 +217,9 @@ def _since(instant: float | None) -> str:
 async def of_daemon(home: Home, *, answer_seconds: float = ANSWER_SECONDS) -> list[Finding]:
     """Tell what is wrong with the daemon that runs, as it says itself: settings it refused, bounds it came near."""
     said = await _daemon_says(home.socket, answer_seconds)
+    if said.get("silent"):
+        message = f"memoryd runs and does not answer within {answer_seconds:g} seconds"
+        return [Finding("daemon_silent", "error", message, "restart it; its log says what it did last")]
     troubles = said.get("troubles")
     return [Finding(**each) for each in troubles] if isinstance(troubles, list) else []
 
@@ -241,7 +244,9 @@ async def _daemon_says(socket: Path, seconds: float) -> dict[str, object]:
     try:
         async with asyncio.timeout(seconds):
             return await control_socket.ask(socket, {"do": "health"}, lambda _step: None)
-    except (StorageError, TimeoutError, OSError):
+    except TimeoutError:
+        return {"silent": True}
+    except (StorageError, OSError):
         return {}
 
 

@@ -18,6 +18,7 @@ from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.storage import Storage
 from memoryd.daemon.ticker import JUMP_SECONDS, ClockWatch, Ticker
 from memoryd.daemon.upkeep import judge_clock, look_after
+from memoryd.daemon.vitals import give_memory_back
 from memoryd.daemon.wakeup import Wakeup, Wakeups, first_of
 from memoryd.daemon.watcher import watch
 from memoryd.daemon.worker import Worker
@@ -230,6 +231,8 @@ class Crew:
                     self._storage.refuse(done.message)
                 self._duty.settled.set()
                 self._wakeups.work()
+                if kind is JobKind.CONSOLIDATE:
+                    give_memory_back()
 
     async def _until_next(self, kind: JobKind) -> float:
         """Seconds until a job of this kind may become claimable by itself."""

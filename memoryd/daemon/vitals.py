@@ -4,6 +4,7 @@ The bounds lie far above what memoryd needs (60 MB and 20 descriptors at rest) a
 so that it ends by itself, with its jobs given back, before the system ends it in the middle of them.
 """
 
+import ctypes
 import os
 import resource
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from typing import Final
 
 MEMORY: Final = Path("/proc/self/statm")
 DESCRIPTORS: Final = (Path("/proc/self/fd"), Path("/dev/fd"))
+M_ARENA_MAX: Final = -8
+"""Of malloc.h."""
+SHARED_POOLS: Final = 2
 MEGABYTE: Final = 1024 * 1024
 RESIDENT_FIELD: Final = 1
 """The second number of statm: resident pages."""
@@ -68,6 +72,27 @@ def excesses(has: Usage, bounds: Bounds) -> list[Excess]:
         soft, hard = (int(share * has.descriptor_limit) for share in (bounds.soft_share, bounds.hard_share))
         found.append(_excess("descriptors", has.descriptors, soft, hard))
     return [excess for excess in found if excess is not None]
+
+
+def spare_memory() -> bool:
+    """Let the C library's threads share two pools of memory, for the life of this process; tell whether it could.
+
+    By default glibc gives each thread one of its own: what a consolidation needed for a moment then stays in six.
+    """
+    return _call_libc("mallopt", M_ARENA_MAX, SHARED_POOLS)
+
+
+def give_memory_back() -> bool:
+    """Give the system what was needed for a moment and is free again; tell whether there was any. Some milliseconds."""
+    return _call_libc("malloc_trim", 0)
+
+
+def _call_libc(name: str, *arguments: int) -> bool:
+    """Call a function that glibc alone has."""
+    try:
+        return bool(getattr(ctypes.CDLL(None), name)(*arguments))
+    except (AttributeError, OSError):
+        return False
 
 
 def _excess(what: str, has: int, soft: int, hard: int) -> Excess | None:

@@ -82,6 +82,19 @@ async def test_a_daemon_that_does_not_answer_keeps_nobody_waiting(home: Home) ->
     assert await health.of_storage(home, asks_daemon=True) == []
     async with control_socket.serve(home.socket, answer):
         assert await health.of_storage(home, asks_daemon=True, answer_seconds=0.05) == []
+        (silent,) = await health.of_daemon(home, answer_seconds=0.05)
+    assert (silent.id, silent.severity) == ("daemon_silent", "error")
+    assert await health.of_daemon(home) == []
+
+
+async def test_what_a_daemon_says_of_itself_is_a_finding(home: Home) -> None:
+    trouble = {"id": "memory_grown", "severity": "warning", "message": "it has much", "remedy": "report it"}
+
+    async def answer(request: control_socket.Request, tell: control_socket.Tell) -> dict[str, object]:
+        return {"paused": None, "since": None, "troubles": [trouble]}
+
+    async with control_socket.serve(home.socket, answer):
+        assert await health.of_daemon(home) == [health.Finding(**trouble)]
 
 
 def test_status_of_a_damaged_ledger_is_a_finding_and_not_a_failure(shell: Shell) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import platform
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from memoryd.daemon.pulse import (
     PUNCTUAL_BEATS,
     Pulse,
 )
-from memoryd.daemon.vitals import MEGABYTE, Bounds, Usage, excesses, usage
+from memoryd.daemon.vitals import MEGABYTE, Bounds, Usage, excesses, give_memory_back, spare_memory, usage
 from tests.support.clock import FakeClock
 from tests.support.log_lines import LogLines
 
@@ -127,3 +128,9 @@ def test_this_process_is_measured_and_far_below_every_bound() -> None:
     assert 2 < has.descriptors < has.descriptor_limit
     assert excesses(CALM, Bounds()) == []
     assert excesses(Usage(None, None, -1), Bounds()) == []
+
+
+def test_memory_is_spared_where_the_c_library_can() -> None:
+    """glibc can; elsewhere nothing happens."""
+    assert spare_memory() is (platform.libc_ver()[0] == "glibc")
+    give_memory_back()

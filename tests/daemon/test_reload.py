@@ -1,5 +1,6 @@
 """DESIGN.md section 11: SIGHUP reloads; jobs keep the settings of their claim, a wrong file keeps the old ones."""
 
+import asyncio
 import socket
 from pathlib import Path
 
@@ -98,6 +99,26 @@ async def test_a_stop_gives_back_what_a_crew_that_leaves_still_holds(tmp_path: P
         await daemon.task
         assert (await daemon.job()).status is Status.PENDING
         assert daemon.log.events("job.released")
+
+
+async def test_a_pass_that_was_asked_for_before_a_reload_is_answered_to_its_end(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """And the crews beside it take no jobs from it."""
+    a_rollout(tmp_path / "codex", now=clock.now(), idle_hours=1, thread_id=THREAD, turns=["Always use tabs, please"])
+    client = Hanging()
+    written = Written(tmp_path, client)
+    async with a_reloading_daemon(written, tmp_path, clock) as daemon:
+        await daemon.logged("scan.completed")
+        asking = asyncio.create_task(daemon.ask(do="sync", now=True))
+        await client.asked.wait()
+        daemon.supervisor.reload()
+        await daemon.logged("settings.reloaded")
+        assert written.closed == []
+        client.may_answer.set()
+        result, _ = await asking
+        await daemon.until(lambda: written.closed == ["model-1"])
+    assert result["jobs"] == {"memory_stage1": {"remembered": 1}, "memory_consolidate_global": {"published": 1}}
 
 
 @pytest.mark.parametrize(

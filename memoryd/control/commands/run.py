@@ -21,6 +21,7 @@ from memoryd.daemon.notify import notify
 from memoryd.daemon.own_log import OwnLog
 from memoryd.daemon.starts import Starts
 from memoryd.daemon.supervisor import Manager, Supervisor
+from memoryd.daemon.vitals import spare_memory
 from memoryd.daemon.wakeup import within
 from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt
 from memoryd.pipeline.context import Context
@@ -41,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run until SIGTERM or SIGINT; exit 0. Under launchd, which has no limit on starts, the sixth failure ends well."""
+    spare_memory()
     environ = config.environ()
     if not config.started_by_launchd(environ):
         return asyncio.run(_run(_Configuration(args)))
