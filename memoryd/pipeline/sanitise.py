@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from memoryd.sources.claude_words import SHELL_MARK
 from memoryd.sources.items import Item, ItemKind
 from memoryd.text import MARKER_OPEN, may_mention, plain
 
@@ -249,12 +250,27 @@ _COMMAND_START = (
     r"|\"(?:cmd|command|script|input)\"\s{0,4}:\s{0,4}\[?\s{0,4}\")"
 )
 _WRAPPERS = (
-    r"(?:(?:sudo|env|exec|nohup|time|command|timeout[ \t]+[\w.]{1,12}|uvx|uv[ \t]+run|pipx[ \t]+run"
+    r"(?:(?:sudo|env|exec|nohup|time|command|if|then|else|while|until|do|!|timeout[ \t]+[\w.]{1,12}"
+    r"|xargs(?:[ \t]+-\S{1,20}){0,4}|uvx(?:[ \t]+--from[ \t]+\S{1,200})?|uv[ \t]+run|pipx[ \t]+run"
     r"|[A-Z_][A-Z0-9_]{0,60}=[^\s;&|]{0,200})[ \t]+){0,4}"
 )
-_PROGRAM = r"(?:[\w.~/$-]{0,200}/)?(?:python[\d.]{0,8}[ \t]+-m[ \t]+)?memoryd(?=[\s;&|)\"'`\\]|\Z)"
+_PROGRAM = (
+    r"(?:\\{0,3}[\"'])?(?:[\w.~/${}-]{0,200}/)?(?:python[\d.]{0,8}[ \t]+(?:-[A-Zb-ln-z]{1,8}[ \t]+){0,4}-m[ \t]+)?"
+    r"memoryd(?:\.control\.main)?(?=[\s;&|)\"'`\\]|\Z)"
+)
 _RUNS_MEMORYD = re.compile(rf"{_COMMAND_START}[ \t]{{0,8}}{_WRAPPERS}{_PROGRAM}")
 _OWN_TOOL = re.compile(r"(?:\A|[_./:-])memoryd(?:\Z|[_./:-])", re.IGNORECASE)
+_NAMES_TOOL = re.compile(
+    r"mcp__memoryd__\w{1,40}[\"'\]\s]{0,4}\("  # a program of the model's that calls tools
+    r'|"(?:server|server_?name|mcp_?server(?:_?name)?)"\s{0,4}:\s{0,4}"memoryd"'
+    r"|(?<![\w-])skills/memoryd/",
+    re.IGNORECASE,
+)
+"""How a call by which other things are called, or read, says that they are memoryd's: its tools, its skill."""
+_TYPED: Final = (SHELL_MARK.lower(), "<user_shell_command", "i ran the following shell command")
+"""How the command that a person ran in a session begins: Claude Code, Codex, Gemini CLI and Qwen Code."""
+_LOOKING_TOOLS: Final = frozenset({"skill", "activate_skill", "toolsearch", "tool_search"})
+"""Tools that load a skill or look for tools: what they are asked for is a name."""
 
 
 class _OwnCalls:
@@ -265,9 +281,13 @@ class _OwnCalls:
         self._names_home = re.compile("|".join(map(_home_source, self._homes)))
         self._calls: set[str] = set()
         self._unnamed = False
+        self._typed = False
 
     def judge(self, item: Item) -> Reason | None:
         """Return why `item` goes, None when it stays."""
+        if item.kind is ItemKind.HARNESS_CONTEXT:
+            return self._judge_typed(item)
+        self._typed = False
         if item.kind is ItemKind.TOOL_CALL:
             if not self._is_own(item):
                 self._unnamed = False
@@ -281,7 +301,24 @@ class _OwnCalls:
             return Reason.OWN_OUTPUT
         return None
 
+    def _judge_typed(self, item: Item) -> Reason | None:
+        """A person may run a command in the session; what it printed stands with it, or in the next items."""
+        if item.text.lstrip().lower().startswith(_TYPED):
+            is_own = self._runs_own(item.text.replace(SHELL_MARK, "\n", 1))
+            self._typed = is_own and item.text.startswith(SHELL_MARK)
+            return Reason.OWN_CALL if is_own else None
+        return Reason.OWN_OUTPUT if self._typed else None
+
+    def _runs_own(self, command: str) -> bool:
+        return bool(
+            ("memoryd" in command and _RUNS_MEMORYD.search(command))
+            or self._names_home.search(command)
+            or self._names_home.search(_plainly_spelled(command))
+        )
+
     def _answers_own(self, item: Item) -> bool:
+        if item.tool is not None and _OWN_TOOL.search(item.tool):
+            return True  # whatever became of its call
         if item.call_id is not None:
             return item.call_id in self._calls
         answers, self._unnamed = self._unnamed, False
@@ -292,11 +329,13 @@ class _OwnCalls:
             return True
         if call.cwd is not None and any(Path(call.cwd).is_relative_to(home) for home in self._homes):
             return True
-        return bool(
-            _RUNS_MEMORYD.search(call.text)
-            or self._names_home.search(call.text)
-            or self._names_home.search(_plainly_spelled(call.text))
-        )
+        return ("memoryd" in call.text and _names_memoryd(call)) or self._runs_own(call.text)
+
+
+def _names_memoryd(call: Item) -> bool:
+    if call.tool is not None and call.tool.lower() in _LOOKING_TOOLS:
+        return True
+    return _NAMES_TOOL.search(call.text) is not None
 
 
 def _plainly_spelled(command: str) -> str:

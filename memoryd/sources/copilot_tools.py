@@ -25,12 +25,12 @@ _MEDIA = frozenset({"image", "audio"})
 def call_item(data: dict[str, Raw], spot: Spot, calls: OpenCalls) -> Item | None:
     """Read a tool.execution_start; None for a caption."""
     tool, call_id = as_text(data.get("toolName")) or "tool", as_text(data.get("toolCallId"))
-    return _call_item(tool, call_id, data.get("arguments"), spot, calls, of_server=SERVER_KEY in data)
+    return _call_item(tool, call_id, data.get("arguments"), spot, calls, server=data.get(SERVER_KEY))
 
 
 def usual_call(data: UsualData, spot: Spot, calls: OpenCalls) -> Item | None:
     """Read the same from data that is decoded already."""
-    return _call_item(data.tool or "tool", data.call_id, data.arguments, spot, calls, of_server=bool(data.server))
+    return _call_item(data.tool or "tool", data.call_id, data.arguments, spot, calls, server=data.server or None)
 
 
 def usual_output(data: UsualData, spot: Spot, call: Call) -> Item | None:
@@ -45,9 +45,11 @@ def usual_output(data: UsualData, spot: Spot, call: Call) -> Item | None:
 
 
 def _call_item(
-    tool: str, call_id: str | None, arguments: Raw | None, spot: Spot, calls: OpenCalls, *, of_server: bool
+    named: str, call_id: str | None, arguments: Raw | None, spot: Spot, calls: OpenCalls, *, server: Raw | None
 ) -> Item | None:
-    external = of_server or brings_outside_words(tool)
+    external = server is not None or brings_outside_words(named)
+    of = as_text(server) or ""
+    tool = named if not of or of in named else f"{of}/{named}"
     calls.open(call_id, Call(tool, external, arguments if tool == QUESTION_TOOL else None))
     if tool == INTENT_TOOL:
         return None

@@ -91,20 +91,28 @@ def parse_call(raw: Called) -> Call:
     if isinstance(raw, UsualCall):
         return recorded_call(raw.id, raw.name, raw.args)
     fields = _decode(raw)
-    tool = as_text(fields.name) or "tool"
-    external = is_external(tool, as_text(fields.display_name) or "")
-    return Call(as_text(fields.id) or None, tool, fields.args, external, fields.result, fields.timestamp)
+    named, shown = as_text(fields.name) or "tool", as_text(fields.display_name) or ""
+    call_id, external = as_text(fields.id) or None, is_external(named, shown)
+    return Call(call_id, _with_server(named, shown), fields.args, external, fields.result, fields.timestamp)
 
 
 def recorded_call(call_id: str | None, name: str | None, arguments: Raw, display_name: str | None = None) -> Call:
     """Return a call whose members are decoded already."""
-    tool = name or "tool"
-    return Call(call_id or None, tool, arguments, is_external(tool, display_name or ""))
+    tool, shown = name or "tool", display_name or ""
+    return Call(call_id or None, _with_server(tool, shown), arguments, is_external(tool, shown))
 
 
 def is_external(tool: str, display_name: str = "") -> bool:
     """Say whether a tool brings in words from outside the machine: web search and fetch, tool search, MCP."""
     return tool in EXTERNAL_TOOLS or tool.startswith(MCP_PREFIXES) or "__" in tool or display_name.endswith(MCP_DISPLAY)
+
+
+def _with_server(tool: str, display_name: str) -> str:
+    """Name the server in a tool of one: versions that did not call it so show it, `search (memoryd MCP Server)`."""
+    if not display_name.endswith(MCP_DISPLAY):
+        return tool
+    server = display_name.rpartition("(")[2].removesuffix(MCP_DISPLAY).strip()
+    return tool if not server or server in tool else f"{server}__{tool}"
 
 
 def call_item(call: Call, spot: Spot) -> Item:

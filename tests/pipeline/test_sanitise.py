@@ -139,6 +139,43 @@ def test_a_message_that_was_only_private_is_dropped_as_blank() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("Skill", 'Skill {"skill":"memoryd"}'),
+        ("activate_skill", 'activate_skill {"name":"memoryd"}'),
+        ("ToolSearch", 'ToolSearch {"query":"select:mcp__memoryd__search"}'),
+        ("tool_search", "memoryd search"),
+    ],
+)
+def test_loading_the_skill_or_looking_for_the_tools_is_memoryds_own(tool: str, text: str) -> None:
+    items = [a_call(text, tool=tool), an_output("how to search")]
+    assert cleaned(items) == ([], {"own_call": 1, "own_output": 1})
+    assert cleaned([a_call(f"{tool} other", tool=tool), an_output("x")])[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("typed", "printed"),
+    [
+        ("! memoryd search x", ["remembered", "and on stderr"]),
+        ("<user_shell_command>\n<command>\nmemoryd search x\n</command>\n<result>\nremembered\n</result>", []),
+        ("I ran the following shell command:\n```sh\nmemoryd search x\n```\n\nThis produced:\nremembered", []),
+        ("! cat ~/.memoryd/memories/MEMORY.md", ["remembered"]),
+    ],
+)
+def test_what_a_person_ran_of_memoryd_in_the_session_goes_with_what_it_printed(typed: str, printed: list[str]) -> None:
+    rows = [an_item(text, ItemKind.HARNESS_CONTEXT) for text in (typed, *printed)]
+    dropped = {"own_call": 1} | ({"own_output": len(printed)} if printed else {})
+    assert cleaned([*rows, an_item("next", ordinal=1)]) == (["next"], dropped)
+    other = [an_item(text, ItemKind.HARNESS_CONTEXT) for text in ("! ls", "memoryd", "<environment_context>x")]
+    assert cleaned(other) == (["! ls", "memoryd", "<environment_context>x"], {})
+
+
+def test_an_output_that_names_memoryds_tool_goes_also_without_its_call() -> None:
+    answer = an_item("remembered", ItemKind.TOOL_OUTPUT, 2, call_id="c9", tool="mcp__memoryd__search")
+    assert cleaned([answer]) == ([], {"own_output": 1})
+
+
+@pytest.mark.parametrize(
     "piece",
     [
         *("<private>", "<private ", "</private>", "<private>x</private>", "<private", "&lt;private ", "<private/>"),
@@ -191,6 +228,23 @@ def test_two_blocks_leave_the_words_between_them() -> None:
 
 OWN_COMMANDS = [
     "memoryd search uv",
+    "memoryd search --any 'ECONNRESET' --context 2 | head",
+    "if memoryd search x; then echo y; fi",
+    "! memoryd search x",
+    "for w in a b; do memoryd search $w; done",
+    "echo x | xargs -n1 memoryd search",
+    '"$HOME/.local/bin/memoryd" read MEMORY.md',
+    "'/opt/x/bin/memoryd' list",
+    "${VENV}/bin/memoryd note x",
+    "python3 -P -m memoryd.control.main search x",
+    ".venv/bin/python -m memoryd.control.main --home /x why y",
+    "uvx --from ./dist/memoryd.whl memoryd search x",
+    "const r = await tools.mcp__memoryd__search({query: 'x'})",
+    "await tools['mcp__memoryd__read']({path: 'MEMORY.md'})",
+    'use_mcp_tool {"server_name": "memoryd", "tool_name": "search"}',
+    'call {"server":"memoryd","tool":"why"}',
+    "cat ~/.claude/skills/memoryd/SKILL.md",
+    'Read {"file_path":"/home/u/.codex/skills/memoryd/SKILL.md"}',
     "memoryd",
     "cd /x && memoryd recall",
     "sudo -n true; memoryd status --json",
@@ -226,6 +280,12 @@ OWN_COMMANDS = [
 ]
 OTHER_COMMANDS = [
     "cd memoryd && ls",
+    "rg mcp__memoryd__search docs",
+    "pip install memoryd[mcp]",
+    "python -m pytest tests/memoryd",
+    "ls skills/memoryd-fork",
+    'echo "memoryd is fine"',
+    'call {"server":"memoryd-dev","tool":"why"}',
     "pytest tests/memoryd",
     "grep -r memoryd README.md",
     'rg "memoryd" src',
