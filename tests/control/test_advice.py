@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from memoryd.control.main import COMMANDS
+from memoryd.control.manual import PAGES
 from memoryd.ledger import meta
 from memoryd.workspace.notes import request_to_forget
 from tests.control.conftest import THREAD, WORDS, Said, Shell
 from tests.control.test_nothing_is_done import dead_job
 from tests.ledger.factories import OTHER, enqueue
+from tests.test_messages import said_by_code
 
 NOTHING: tuple[str, ...] = ()
 
@@ -206,3 +209,65 @@ def test_what_another_command_holds_can_be_had_when_it_has_ended(shell: Shell) -
         said = shell("sync")
         assert (said.code, "wait for it, or stop it, then try again" in said.err) == (1, True)
     assert shell("sync").code == 0
+
+
+OF_AGENTS = {"AGENTS.md", "agents.md", "CLAUDE.md", "SKILL.md", "settings.json", "config.json"}
+"""Files that agents have, not memoryd."""
+EXAMPLES = {"rollout.jsonl", "file.md", "X.md"}
+FILE = re.compile(r"(?<![\w*<>])[\w./~-]*\w\.(?:md|toml|json|jsonl|sqlite3|plist|service|lock|sock|log|db)\b")
+
+
+def test_files_that_messages_name_are_made(shell: Shell) -> None:
+    remembered(shell)
+    assert shell("export", str(shell.folder / "copy")).code == 0
+    made = {path.name for folder in (shell.home.path, shell.folder / "copy") for path in folder.rglob("*")}
+    made |= {path.name for path in Path(__file__).parents[2].iterdir()}
+    prose = [told.text for told in said_by_code() if " " in told.text.strip()]
+    named = {Path(name).name for text in prose for name in FILE.findall(text)}
+    assert {"MEMORY.md", "config.toml", "claims.jsonl"} <= named
+    assert named - made - OF_AGENTS - EXAMPLES == set()
+
+
+SETS_OUT = {
+    "service": ("status",),
+    "connect": ("codex",),
+    "disconnect": ("codex",),
+    "import": ("codex",),
+    "why": ("x",),
+}
+ARGUMENTS = {
+    **SETS_OUT,
+    "note": ("Use tabs.",),
+    "search": ("tabs",),
+    "read": ("MEMORY.md",),
+    "export": ("copy of it",),
+    "completion": ("bash",),
+    "hook": ("claude", "SessionStart"),
+    "forget": (THREAD,),
+    "init": ("--yes", "--provider", "offline"),
+}
+WAITS_FOR_MORE = frozenset({"run", "mcp", "demo", "service"})
+"""What goes on until it is ended, or looks at the whole machine."""
+
+
+LAST = ("init", "note", "undo", "forget", "reset")
+"""What changes the home comes last, so that one home will do."""
+
+
+@pytest.mark.parametrize("state", ["new", "used", "misconfigured"])
+def test_the_exit_code_of_a_command_is_one_that_its_help_names(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.chdir(shell.folder)
+    if state == "used":
+        remembered(shell)
+    elif state == "misconfigured":
+        shell.configure("[extract]\nmodle = 'x'\n")
+    else:
+        shell.home.config_file.unlink()
+    wrong = []
+    for name in (*sorted(COMMANDS.keys() - WAITS_FOR_MORE - set(LAST)), *LAST):
+        said = shell(name, *ARGUMENTS.get(name, ()))
+        if said.code not in PAGES[name].exits or "a fault in memoryd itself" in said.err:
+            wrong.append((name, said))
+    assert wrong == []
