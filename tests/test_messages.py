@@ -250,6 +250,7 @@ def test_an_error_tells_its_message_and_one_remedy(name: str) -> None:
 
 def test_pages_of_help_are_those_of_commands() -> None:
     assert COMMANDS.keys() == manual.PAGES.keys()
+    assert sorted(COMMANDS) == sorted(name for names in manual.GROUPS.values() for name in names)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

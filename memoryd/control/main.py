@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol, cast
 
-from memoryd.control.manual import PAGES, description
+from memoryd.control.manual import GROUPS, PAGES, description
 from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
 
 EXIT_CONFIGURATION: Final = 78
@@ -174,9 +174,10 @@ def _split_leading(words: list[str]) -> tuple[list[str], list[str]]:
 
 def _overview() -> str:
     width = max(map(len, COMMANDS))
-    lines = ["memoryd gives coding agents a memory.", "", "usage: memoryd COMMAND [--home DIR] ...", ""]
-    lines += [f"  {name:<{width}}  {meaning}" for name, meaning in COMMANDS.items()]
-    return "\n".join([*lines, "", "`memoryd COMMAND --help` says more. First look: `memoryd demo`"])
+    lines = ["memoryd gives coding agents a memory.", "", "usage: memoryd COMMAND [--home DIR] ..."]
+    for title, names in GROUPS.items():
+        lines += ["", f"{title}:", *(f"  {name:<{width}}  {COMMANDS[name]}" for name in names)]
+    return "\n".join([*lines, "", "`memoryd COMMAND --help` says more, with examples. First look: `memoryd demo`"])
 
 
 def _exit_code(command: str, error: MemorydError) -> int:

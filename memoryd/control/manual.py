@@ -34,6 +34,17 @@ def description(summary: str, page: Page) -> str:
     return "\n\n".join([summary[:1].upper() + summary[1:] + ".", textwrap.fill(page.about, WIDTH)])
 
 
+GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "begin": ("demo", "init", "import", "connect", "disconnect", "service", "completion"),
+    "work": ("run", "sync"),
+    "see what it does, and why it does nothing": ("status", "explain", "jobs", "sessions", "usage", "doctor", "config"),
+    "read the memory": ("search", "read", "list", "recall", "memories", "why", "history", "export"),
+    "change it": ("note", "review", "undo", "forget", "reset"),
+    "what agents call": ("hook", "mcp"),
+}
+"""The commands by what a person wants, as `memoryd --help` lists them."""
+
+
 PAGES: Final[Mapping[str, Page]] = {
     "init": Page(
         "Looks for agents that record sessions and for providers that could be asked, proposes, and writes a commented"
