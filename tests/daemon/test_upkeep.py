@@ -1,5 +1,9 @@
 """What is done once in a while, and that a clock in doubt keeps it from being done."""
 
+import hashlib
+import os
+import time
+import zlib
 from pathlib import Path
 
 from memoryd.daemon.upkeep import judge_clock, look_after
@@ -7,7 +11,9 @@ from memoryd.ledger import backups, publications
 from memoryd.ledger.publications import NewPublication
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.plausibility import TRUST_SECONDS
+from memoryd.workspace import shortening
 from tests.ledger.test_backups import an_open_reader, churn_5000_rows
+from tests.pipeline.test_consolidate import FIRST, remember, run
 from tests.support.clock import FakeClock
 from tests.support.house import a_house, settings_in
 from tests.support.log_lines import LogLines
@@ -44,6 +50,28 @@ async def test_a_long_log_is_cut_when_its_reader_has_gone(tmp_path: Path, clock:
         assert log.events("checkpoint.prevented")
         await look_after(context)
         assert backups.log_bytes(context.ledger.path) == 0
+
+
+def loose_objects(folder: Path, count: int) -> None:
+    """Put objects there one by one, as every consolidation leaves some; nothing names them, for two days by now."""
+    old = time.time() - 2 * DAY
+    for number in range(count):
+        blob = b"blob 8\0%08d" % number
+        name = hashlib.sha1(blob).hexdigest()
+        path = folder / name[:2] / name[2:]
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(zlib.compress(blob, 1))
+        os.utime(path, (old, old))
+
+
+async def test_loose_objects_of_the_history_are_packed_when_they_are_many(tmp_path: Path, clock: FakeClock) -> None:
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await remember(context, FIRST, "Always use tabs in the Makefile")
+        await run(context)
+        objects = context.repository.git_dir / "objects"
+        loose_objects(objects, shortening.MANY_LOOSE)
+        await look_after(context)
+        assert shortening.room(context.repository).loose < 10
 
 
 async def test_a_clock_in_doubt_makes_no_backup_and_removes_none(tmp_path: Path, clock: FakeClock) -> None:
