@@ -1,6 +1,7 @@
 """A tool call as a person would read it, from its name and its arguments: for formats that keep both as JSON."""
 
 import re
+from functools import lru_cache
 
 from msgspec import Raw
 
@@ -35,6 +36,7 @@ def call_text(tool: str, arguments: Raw | None) -> str:
     return f"{tool} {source if source is not None and not fields else compact(plain)}".rstrip()
 
 
+@lru_cache(maxsize=256)  # a session has few tools, and many calls of each
 def brings_outside_words(tool: str) -> bool:
     """Say whether a tool brings in words from outside the machine: web, MCP, tool search."""
     return is_external(tool) or tool.lower() in FETCHING_TOOLS

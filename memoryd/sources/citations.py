@@ -31,16 +31,16 @@ class Citations:
 
 def parse_citations(text: str) -> Citations | None:
     """Read every citation block of a message and add them up; None when there is no block."""
+    if BLOCK_OPEN not in text:
+        return None
     entries: list[CitationEntry] = []
     thread_ids: dict[str, None] = {}
-    seen = False
     for start, end in _blocks(text):
-        seen = True
         block = text[start:end].removeprefix(BLOCK_OPEN).removesuffix(BLOCK_CLOSE)
         entries.extend(entry for line in _lines(block, ENTRIES) or () if (entry := parse_entry(line)) is not None)
         ids = next((lines for tag in ID_TAGS if (lines := _lines(block, tag)) is not None), [])
         thread_ids.update(dict.fromkeys(ids))
-    return Citations(tuple(entries), tuple(thread_ids)) if seen else None
+    return Citations(tuple(entries), tuple(thread_ids))
 
 
 def strip_citations(text: str) -> str:

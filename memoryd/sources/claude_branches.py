@@ -32,6 +32,9 @@ class Abandoned:
         self._starts = [start for start, _ in ordered]
         self._ends = [end for _, end in ordered]
 
+    def __bool__(self) -> bool:
+        return bool(self._starts)
+
     def __contains__(self, index: int) -> bool:
         position = bisect_right(self._starts, index) - 1
         return position >= 0 and index < self._ends[position]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from memoryd.sources.claude_messages import Message, UsualResult
 from memoryd.sources.decoding import decode_line
+from memoryd.sources.identity import Moment
 from memoryd.sources.items import SessionKind
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_text
@@ -84,6 +87,28 @@ class Row(msgspec.Struct):
     origin: Raw = Raw()
     attachment: Raw = Raw()
     forked_from: Raw = msgspec.field(default=Raw(), name="forkedFrom")
+
+
+class UsualAttachment(msgspec.Struct, gc=False):
+    """What the program puts beside the conversation, or what a person typed while the agent was busy."""
+
+    type: str = ""
+
+
+class UsualRow(msgspec.Struct, gc=False):
+    """A row as it is nearly always written, decoded in one go."""
+
+    type: str
+    at: Moment | None = msgspec.field(default=None, name="timestamp")
+    message: Message | None = None
+    cwd: str | None = None
+    side_chain: bool = msgspec.field(default=False, name="isSidechain")
+    meta: bool = msgspec.field(default=False, name="isMeta")
+    compact_summary: bool = msgspec.field(default=False, name="isCompactSummary")
+    transcript_only: bool = msgspec.field(default=False, name="isVisibleInTranscriptOnly")
+    api_error: bool = msgspec.field(default=False, name="isApiErrorMessage")
+    result: UsualResult = msgspec.field(default=None, name="toolUseResult")
+    attachment: UsualAttachment | None = None
 
 
 class Record(msgspec.Struct):
@@ -160,6 +185,7 @@ class Record(msgspec.Struct):
         return origin_kind(self.row.origin)
 
 
+USUAL = msgspec.json.Decoder(UsualRow)
 _row = msgspec.json.Decoder(Row)
 
 
@@ -193,6 +219,7 @@ def is_noise(kind: str) -> bool:
     return kind in NOISE or kind.startswith(NOISE_FAMILIES)
 
 
+@lru_cache(maxsize=256)
 def is_known(kind: str) -> bool:
     """Say whether the program writes rows of this type."""
     return kind in CONVERSATION or kind == ATTACHMENT or is_noise(kind)

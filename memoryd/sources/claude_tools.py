@@ -5,11 +5,11 @@ from collections import Counter
 
 from msgspec import Raw
 
-from memoryd.sources.claude_messages import Block
+from memoryd.sources.claude_messages import Block, ResultPart, ToolResult
 from memoryd.sources.claude_words import without_reminders, words_of_rejection
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.parts import Spot
-from memoryd.sources.rawjson import as_fields, as_list, as_text, compact, is_text, is_true
+from memoryd.sources.rawjson import as_fields, as_list, as_text, compact, is_text
 
 SHELLS = frozenset({"Bash", "PowerShell"})
 QUESTION_TOOL = "AskUserQuestion"
@@ -29,7 +29,8 @@ class OpenCalls:
     """The names of the tools that were called, by call id; the oldest are forgotten when there are too many."""
 
     def __init__(self) -> None:
-        self._tools: dict[str, str] = {}
+        self._tools: dict[str | None, str] = {}
+        self.tool = self._tools.get  # the tool that a result belongs to
 
     def open(self, call_id: str | None, tool: str) -> None:
         """Remember a call."""
@@ -39,10 +40,6 @@ class OpenCalls:
         if len(self._tools) > MAX_OPEN_CALLS:
             del self._tools[next(iter(self._tools))]
 
-    def tool(self, call_id: str | None) -> str | None:
-        """Return the tool that a result belongs to."""
-        return self._tools.get(call_id) if call_id is not None else None
-
 
 def is_external(tool: str) -> bool:
     """Say whether a tool brings in words from outside the machine: web search and fetch, tool search, MCP."""
@@ -51,51 +48,29 @@ def is_external(tool: str) -> bool:
 
 def call_item(block: Block, spot: Spot, calls: OpenCalls) -> Item:
     """Read a `tool_use` or `server_tool_use` block."""
-    tool = as_text(block.name) or "tool"
-    call_id = as_text(block.id)
-    calls.open(call_id, tool)
-    return Item(
-        ItemKind.TOOL_CALL,
-        _call_text(tool, block.input),
-        spot.ordinal,
-        spot.at,
-        spot.cwd,
-        tool=tool,
-        call_id=call_id,
-        external=is_external(tool),
-    )
+    tool = block.name or "tool"
+    calls.open(block.id, tool)
+    text = _call_text(tool, block.input)
+    return Item(ItemKind.TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, block.id, None, is_external(tool))
 
 
-def result_items(block: Block, result: Raw | None, spot: Spot, calls: OpenCalls, dropped: Counter[str]) -> list[Item]:
-    """Read a `tool_result` block; `result` is the row's own account of it (toolUseResult), which may be huge.
+def result_item(block: Block, result: ToolResult, spot: Spot, calls: OpenCalls, dropped: Counter[str]) -> Item | None:
+    """Read a `tool_result` block; `result` is the row's own account of it. None where it says nothing.
 
     An answered question of AskUserQuestion is the human speaking, and so are the words with which a person turned a
     call down.
     """
-    call_id = as_text(block.call_id)
+    call_id = block.call_id
     tool = calls.tool(call_id) or "tool"
     text = _result_text(block.content, dropped)
     if tool == QUESTION_TOOL and (answer := _answer(result, text)):
-        return [_said(answer, spot, tool, call_id)]
+        return _said(answer, spot, tool, call_id)
     code, text = _exit_code(tool, text, block, result)
-    items: list[Item] = []
     if words := words_of_rejection(text):
-        items.append(_said(words, spot, tool, call_id))
-    elif text or code is not None:
-        items.append(
-            Item(
-                ItemKind.TOOL_OUTPUT,
-                text,
-                spot.ordinal,
-                spot.at,
-                spot.cwd,
-                tool=tool,
-                call_id=call_id,
-                exit_code=code,
-                external=is_external(tool),
-            )
-        )
-    return items
+        return _said(words, spot, tool, call_id)
+    if not text and code is None:
+        return None
+    return Item(ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, code, is_external(tool))
 
 
 def _said(text: str, spot: Spot, tool: str, call_id: str | None) -> Item:
@@ -111,29 +86,27 @@ def _call_text(tool: str, raw: Raw | None) -> str:
     return f"{tool} {compact(raw)}".rstrip()
 
 
-def _result_text(raw: Raw | None, dropped: Counter[str]) -> str:
-    if raw and is_text(raw):
-        return without_reminders(as_text(raw) or "", dropped).rstrip()
+def _result_text(content: str | list[ResultPart] | None, dropped: Counter[str]) -> str:
+    if isinstance(content, str):
+        return without_reminders(content, dropped).rstrip()
     texts: list[str] = []
-    for part in as_list(raw):
-        fields = as_fields(part)
-        kind = as_text(fields.get("type")) or ""
-        if kind in MEDIA:
-            dropped[MEDIA[kind]] += 1
+    for part in content or ():
+        if part.type in MEDIA:
+            dropped[MEDIA[part.type]] += 1
         else:
-            texts.append(_part_text(kind, fields))
+            texts.append(_part_text(part))
     return without_reminders("\n".join(text for text in texts if text), dropped).rstrip()
 
 
-def _part_text(kind: str, fields: dict[str, Raw]) -> str:
-    if kind == "tool_reference":
-        return as_text(fields.get("tool_name")) or ""
-    if kind == "web_search_result":
-        return " ".join(filter(None, (as_text(fields.get("title")), as_text(fields.get("url")))))
-    return as_text(fields.get("text")) or ""
+def _part_text(part: ResultPart) -> str:
+    if part.type == "tool_reference":
+        return part.tool_name or ""
+    if part.type == "web_search_result":
+        return " ".join(filter(None, (part.title, part.url)))
+    return part.text or ""
 
 
-def _exit_code(tool: str, text: str, block: Block, result: Raw | None) -> tuple[int | None, str]:
+def _exit_code(tool: str, text: str, block: Block, result: ToolResult) -> tuple[int | None, str]:
     """Return a command's exit code, if the format tells one, and its output without the line that says so.
 
     Since 2.0 a failed command begins with its code; one that is no error ended with 0 unless the row says that it was
@@ -143,19 +116,16 @@ def _exit_code(tool: str, text: str, block: Block, result: Raw | None) -> tuple[
         return None, text
     if header := _EXIT_CODE.match(text):
         return int(header.group(1)), text[header.end() :]
-    fields = as_fields(result) if result and not is_text(result) else {}
-    is_open = is_true(fields.get("interrupted")) or as_text(fields.get("backgroundTaskId"))
-    has_other_code = as_text(fields.get("returnCodeInterpretation")) is not None
-    is_success = block.is_error is False and not is_open and not has_other_code
+    is_open = result.interrupted or result.background
+    is_success = block.is_error is False and not is_open and result.code_meaning is None
     return (0 if is_success else None), text
 
 
-def _answer(result: Raw | None, text: str) -> str:
+def _answer(result: ToolResult, text: str) -> str:
     """Render each answered question with its answer; empty when nothing was answered."""
-    fields = as_fields(result) if result and not is_text(result) else {}
-    notes = as_fields(fields.get("annotations"))
+    notes = as_fields(result.annotations)
     lines: list[str] = []
-    for question, raw in as_fields(fields.get("answers")).items():
+    for question, raw in as_fields(result.answers).items():
         words = _answer_words(raw)
         if note := as_text(as_fields(notes.get(question)).get("notes")):
             words = f"{words} ({note})" if words else note

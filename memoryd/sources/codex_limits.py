@@ -1,12 +1,12 @@
 """Rate-limit snapshots that Codex records in token_count events (FORMATS section 1)."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated
 
 import msgspec
 from msgspec import Raw
 
-from memoryd.sources.identity import instant_of
 from memoryd.sources.items import LimitWindow, RateLimits
 from memoryd.sources.rawjson import as_fields, as_int, as_number, as_text, compact
 
@@ -55,17 +55,17 @@ class LatestLimits:
     There is one after every request: it is made of what was written when somebody asks.
     """
 
-    preferred: RateLimits | tuple[UsualLimits, str] | None = None
-    other: RateLimits | tuple[UsualLimits, str] | None = None
+    preferred: RateLimits | tuple[UsualLimits, datetime] | None = None
+    other: RateLimits | tuple[UsualLimits, datetime] | None = None
 
-    def see_usual(self, limits: UsualLimits, stamp: str) -> None:
-        """Take in the next snapshot of the session, written at the time that `stamp` says."""
+    def see_usual(self, limits: UsualLimits, at: datetime) -> None:
+        """Take in the next snapshot of the session, written at that time."""
         if not limits.says_something:
             return
         if limits.limit_id == PREFERRED_LIMIT:
-            self.preferred = (limits, stamp)
+            self.preferred = (limits, at)
         else:
-            self.other = (limits, stamp)
+            self.other = (limits, at)
 
     def see(self, snapshot: RateLimits | None) -> None:
         """Take in the next snapshot of the session."""
@@ -81,8 +81,8 @@ class LatestLimits:
         """The snapshot to go by, None when the session tells nothing of limits."""
         latest = self.preferred or self.other
         if isinstance(latest, tuple):
-            limits, stamp = latest
-            return limits.seen(instant_of(stamp))
+            limits, at = latest
+            return limits.seen(at.timestamp())
         return latest
 
 

@@ -1,11 +1,10 @@
 """The stream of items of one Codex session: record by record, with what is seen on the way gathered in the Reading."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable
 
 from msgspec import Raw
+from msgspec.structs import replace
 
-from memoryd.errors import SessionWithoutItems
-from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.codex_limits import LatestLimits, parse_limits
 from memoryd.sources.codex_messages import (
     Message,
@@ -20,12 +19,12 @@ from memoryd.sources.codex_records import (
     RESPONSE_ITEM,
     SESSION_META,
     STATE,
+    USUAL,
     Payload,
     Record,
     SessionMeta,
-    Usual,
+    UsualRecord,
     decode_record,
-    decode_usual,
     parse_meta,
 )
 from memoryd.sources.codex_tools import (
@@ -39,14 +38,12 @@ from memoryd.sources.codex_tools import (
     usual_output,
 )
 from memoryd.sources.codex_turns import ROLLED_BACK, CopiedRows, Withdrawn, turn_event
-from memoryd.sources.decoding import is_blank
-from memoryd.sources.finals import FinalMessages
-from memoryd.sources.identity import instant_of, last_instant, message_key
-from memoryd.sources.items import CitationSeen, Item, ItemKind
+from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_text
-from memoryd.sources.reader import Reading
+from memoryd.sources.reader import Reading, Stretches
+from memoryd.sources.stream import ItemStream
 
 # records and payloads that are known and carry no evidence; their texts are never built
 COMPACTED = "compacted"
@@ -64,155 +61,124 @@ SKIPPED_PAYLOADS = {
 PHASES = {"commentary": ItemKind.ASSISTANT_COMMENTARY, "final_answer": ItemKind.ASSISTANT_FINAL}
 
 
-def read_items(source: SessionBytes, reading: Reading) -> Generator[Item, None, None]:
+def read_items(source: SessionBytes, reading: Reading) -> Stretches:
     """Yield a session's items in the order of the file and fill `reading`.
 
     A first pass over the bytes looks for rollbacks; only a session that has some is decoded twice. Raises
     SessionWithoutItems at the end when there were bytes and nothing in them was understood.
     """
     withdrawn = Withdrawn(source.lines()) if source.contains(ROLLED_BACK.encode() + b'"') else Withdrawn()
-    session = _Session(reading, withdrawn)
-    for line in source.lines():
-        if items := session.take(line):
-            yield from items
-    yield from session.finish(source)
+    session = _Session(ItemStream(reading), withdrawn)
+    yield from session.stream.rows(source, USUAL, session.usual, session.other)
+    reading.rate_limits = session.limits.best
+    yield session.stream.finish(source)
 
 
 class _Session:
     """What must be remembered from one record to the next."""
 
-    def __init__(self, reading: Reading, withdrawn: Withdrawn) -> None:
-        self._reading = reading
+    def __init__(self, stream: ItemStream, withdrawn: Withdrawn) -> None:
+        self.stream = stream
+        self.limits = LatestLimits()
+        self._reading = stream.reading
         self._withdrawn = withdrawn
         self._own: SessionMeta | None = None
         self._copied: CopiedRows | None = None
         self._cwd: str | None = None
         self._cwd_is_of_turn = False
-        self._last_at: float | None = None
-        self._understood = 0
         self._calls = OpenCalls()
-        self._limits = LatestLimits()
-        self._final = FinalMessages()
         self._is_own_part = False  # nothing from here on to the next session_meta is a copy
-        self._stamp: str | None = None  # when the last of the usual lines was written; nobody may ever ask
-        self._responses: dict[str, Callable[[dict[str, Raw], Spot], Sequence[Item]]] = {
+        self._responses: dict[str, Callable[[dict[str, Raw], Spot], None]] = {
             "message": self._message,
             "agent_message": self._other_agent,
             "tool_search_output": self._found_tools,
             **dict.fromkeys(CALL_TYPES, self._call),
             **dict.fromkeys(OUTPUT_TYPES, self._output),
         }
-        self._usual_records: dict[str, Callable[[Usual, int], Sequence[Item] | None]] = {
+        self._usual_records: dict[str, Callable[[UsualRecord, int], bool]] = {
             RESPONSE_ITEM: self._usual_response,
             "event_msg": self._usual_event,
             "turn_context": self._usual_context,
             **dict.fromkeys(SKIPPED_RECORDS, self._usual_noise),
         }
-        self._usual_responses: dict[str, Callable[[Payload, Spot], Sequence[Item] | None]] = {
+        self._usual_responses: dict[str, Callable[[Payload, Spot], bool]] = {
             "message": self._usual_message,
             "function_call": self._usual_call,
             **dict.fromkeys(OUTPUT_TYPES, self._usual_output),
         }
 
-    def take(self, line: Line) -> Iterable[Item]:
-        """Take in the next line and return the items that are decided now."""
-        if self._is_own_part and (usual := decode_usual(line)) is not None:
-            reader = self._usual_records.get(usual.type)
-            items = reader(usual, line.index) if reader is not None else None
-            if items is not None:
-                self._understood += 1
-                self._stamp = usual.timestamp
-                return items
-        return self._other(line)
+    def usual(self, record: UsualRecord, index: int) -> bool:
+        """Take a record that is as nearly all are; others, and what may be a copy, are turned down."""
+        reader = self._usual_records.get(record.type) if self._is_own_part else None
+        if reader is None or not reader(record, index):
+            return False
+        self.stream.last = record
+        return True
 
-    def _usual_response(self, usual: Usual, index: int) -> Sequence[Item] | None:
-        """Return what was said or done; None for what needs a closer look."""
-        payload = usual.payload
+    def _usual_response(self, record: UsualRecord, index: int) -> bool:
+        """Take what was said or done."""
+        payload = record.payload
+        kind = payload.type
         if self._withdrawn.has_any and index in self._withdrawn:
             self._reading.dropped["rolled_back"] += 1
-            return ()
-        reason = "compaction" if usual.metadata and usual.is_compaction else SKIPPED_PAYLOADS.get(payload.type)
+            return True
+        reason = "compaction" if record.metadata and record.is_compaction else SKIPPED_PAYLOADS.get(kind)
         if reason is not None:
             self._reading.dropped[reason] += 1
-            return ()
-        reader = self._usual_responses.get(payload.type)
+            return True
+        reader = self._usual_responses.get(kind)
         if reader is None:
-            return None
-        ordinal = index if usual.ordinal is None else usual.ordinal
-        return reader(payload, Spot(ordinal, instant_of(usual.timestamp), self._cwd))
+            return False
+        ordinal = index if record.ordinal is None else record.ordinal
+        return reader(payload, Spot(ordinal, record.at.timestamp(), self._cwd))
 
-    def _usual_event(self, usual: Usual, index: int) -> Sequence[Item]:
+    def _usual_event(self, record: UsualRecord, index: int) -> bool:
         del index
-        payload = usual.payload
+        payload = record.payload
         if payload.rate_limits is not None and payload.type == "token_count":
-            self._limits.see_usual(payload.rate_limits, usual.timestamp)
-        return ()
+            self.limits.see_usual(payload.rate_limits, record.at)
+        return True
 
-    def _usual_context(self, usual: Usual, index: int) -> Sequence[Item]:
+    def _usual_context(self, record: UsualRecord, index: int) -> bool:
         del index
-        self._set_cwd(usual.payload.cwd, of_turn=True)
-        return ()
+        self._set_cwd(record.payload.cwd, of_turn=True)
+        return True
 
-    def _usual_noise(self, usual: Usual, index: int) -> Sequence[Item]:
+    def _usual_noise(self, record: UsualRecord, index: int) -> bool:
         del index
-        if usual.type == COMPACTED:
+        if record.type == COMPACTED:
             self._reading.dropped["compaction"] += 1
-        return ()
+        return True
 
-    def _other(self, line: Line) -> Iterator[Item]:
-        """Yield the items of any other line, member by member."""
-        self._settle_time()
-        yield from self._record(line)
+    def other(self, line: Line) -> None:
+        """Take any other line, member by member."""
+        last = self.stream.last
+        if last is not None and last.at is not None and self._copied is not None:
+            self._copied.pass_by(last.at.timestamp())
+        self._record(line)
         self._is_own_part = self._copied is not None and not self._copied.may_cover
 
-    def _record(self, line: Line) -> Iterator[Item]:
+    def _record(self, line: Line) -> None:
         record = decode_record(line)
         if record is None:
-            # a torn last line is not bad: the rest of it is still to come
-            self._reading.bad_lines += line.ended and not is_blank(line)
+            self.stream.miss(line)
             return
-        self._reading.bad_lines += record.is_damaged
-        self._last_at = record.at
+        self.stream.see(record.at, is_damaged=record.is_damaged)
         if record.type == SESSION_META:
             self._meta(record)
         elif self._copied is not None and self._copied.covers(record):
-            self._understood += 1
-            self._reading.dropped["copied"] += record.type == RESPONSE_ITEM
+            self.stream.know("copied" if record.type == RESPONSE_ITEM else None)
         elif record.type in SKIPPED_RECORDS:
-            self._understood += 1
-            self._reading.dropped["compaction"] += record.type == COMPACTED
+            self.stream.know("compaction" if record.type == COMPACTED else None)
         else:
-            yield from self._evidence(record, is_withdrawn=line.index in self._withdrawn)
-
-    def _settle_time(self) -> None:
-        """Parse when the last of the usual lines was written, now that it matters."""
-        if self._stamp is not None:
-            self._last_at, self._stamp = instant_of(self._stamp), None
-            if self._copied is not None:
-                self._copied.pass_by(self._last_at)
-
-    def finish(self, source: SessionBytes) -> Iterator[Item]:
-        """Yield what was held back, and settle what is known only at the end."""
-        self._settle_time()
-        yield from self._final.flush()
-        reading = self._reading
-        reading.dropped = +reading.dropped
-        reading.record_bytes = source.bytes_read
-        reading.timed = self._last_at is not None
-        reading.last_record_at = last_instant(self._last_at, source)
-        reading.rate_limits = self._limits.best
-        if source.bytes_read and not self._understood:
-            raise SessionWithoutItems(
-                f"cannot read {source.path}: it has {source.bytes_read} bytes, and no record in them was understood",
-                remedy="is it a session of a newer version of the agent?",
-            )
+            self._evidence(record, is_withdrawn=line.index in self._withdrawn)
 
     def _meta(self, record: Record) -> None:
         meta = parse_meta(record)
         if meta is None:
             self._reading.unknown[SESSION_META] += 1
             return
-        self._understood += 1
+        self.stream.know()
         if self._own is None or self._copied is None:
             self._own, self._cwd = meta, meta.cwd
             self._copied = CopiedRows.of(meta)
@@ -221,103 +187,96 @@ class _Session:
         if meta.thread_id == self._own.thread_id and meta.memory_mode is not None:
             self._reading.memory_mode = meta.memory_mode
 
-    def _evidence(self, record: Record, *, is_withdrawn: bool) -> Iterator[Item]:
+    def _evidence(self, record: Record, *, is_withdrawn: bool) -> None:
         if record.type == RESPONSE_ITEM:
             if is_withdrawn:
-                self._understood += 1
-                self._reading.dropped["rolled_back"] += 1
+                self.stream.know("rolled_back")
             else:
-                yield from self._response(record)
+                self._response(record)
         elif record.type == "turn_context":
-            self._understood += 1
+            self.stream.know()
             self._set_cwd(as_text(as_fields(record.payload).get("cwd")), of_turn=True)
         elif record.type == "event_msg":
-            self._understood += 1
+            self.stream.know()
             self._event(record)
         elif record.type == "inter_agent_communication":
-            self._understood += 1
-            yield from self._other_agent(as_fields(record.payload), self._spot(record))
+            self.stream.know()
+            self._other_agent(as_fields(record.payload), self._spot(record))
         else:
             self._reading.unknown[record.type] += 1
 
     def _event(self, record: Record) -> None:
         fields = as_fields(record.payload)
         if turn_event(fields) == "token_count":
-            self._limits.see(parse_limits(fields.get("rate_limits"), record.at))
+            self.limits.see(parse_limits(fields.get("rate_limits"), record.at))
 
-    def _response(self, record: Record) -> Iterator[Item]:
+    def _response(self, record: Record) -> None:
         fields = as_fields(record.payload)
         kind = as_text(fields.get("type")) or ""
         reason = "compaction" if record.is_compaction else SKIPPED_PAYLOADS.get(kind)
         reader = self._responses.get(kind)
-        self._understood += reason is not None or reader is not None
         if reason is not None:
-            self._reading.dropped[reason] += 1
+            self.stream.know(reason)
         elif reader is None:
             self._reading.unknown[f"{RESPONSE_ITEM}.{kind}"] += 1
         else:
-            yield from reader(fields, self._spot(record))
+            self.stream.know()
+            reader(fields, self._spot(record))
 
-    def _message(self, fields: dict[str, Raw], spot: Spot) -> Sequence[Item]:
-        return self._spoken(parse_message(fields), spot)
+    def _message(self, fields: dict[str, Raw], spot: Spot) -> None:
+        self._spoken(parse_message(fields), spot)
 
-    def _usual_message(self, payload: Payload, spot: Spot) -> Sequence[Item]:
-        return self._spoken(usual_message(payload), spot)
+    def _usual_message(self, payload: Payload, spot: Spot) -> bool:
+        self._spoken(usual_message(payload), spot)
+        return True
 
-    def _spoken(self, message: Message, spot: Spot) -> Sequence[Item]:
+    def _spoken(self, message: Message, spot: Spot) -> None:
         if message.role == "assistant":
-            return self._assistant(message, spot)
+            self._assistant(message, spot)
+            return
         cwd = environment_cwd(message)
         if cwd is not None and not self._cwd_is_of_turn:
             self._set_cwd(cwd)
             spot = Spot(spot.ordinal, spot.at, cwd)
-        given: list[Item] = []
         for item in message_items(message, spot, self._reading.dropped):
-            given += self._final.push(item)
-        return given
+            self.stream.give(item)
 
-    def _assistant(self, message: Message, spot: Spot) -> Sequence[Item]:
+    def _assistant(self, message: Message, spot: Spot) -> None:
         phase = PHASES.get(message.phase or "")
-        given: list[Item] = []
         for item in message_items(message, spot, self._reading.dropped):
-            cited = parse_citations(item.text)
-            text = item.text
-            if cited is not None:
-                key = message.message_id or message_key(text, spot.at)
-                self._reading.citations.append(CitationSeen(key, spot.at, cited.entries, cited.thread_ids))
-                text = strip_citations(text).strip()
-            if text:
-                spoken = Item(phase or item.kind, text, spot.ordinal, spot.at, spot.cwd)
-                given += self._final.push(spoken, undecided=phase is None)
-        return given
+            spoken = item if phase is None else replace(item, kind=phase)
+            self.stream.answer(spoken, message.message_id, undecided=phase is None)
 
-    def _call(self, fields: dict[str, Raw], spot: Spot) -> Sequence[Item]:
-        return self._final.push(call_item(fields, spot, self._calls))
+    def _call(self, fields: dict[str, Raw], spot: Spot) -> None:
+        self.stream.give(call_item(fields, spot, self._calls))
 
-    def _usual_call(self, payload: Payload, spot: Spot) -> Sequence[Item] | None:
+    def _usual_call(self, payload: Payload, spot: Spot) -> bool:
         if payload.arguments is None:
-            return None
-        return self._final.push(usual_call(payload, spot, self._calls))
+            return False
+        self.stream.give(usual_call(payload, spot, self._calls))
+        return True
 
-    def _output(self, fields: dict[str, Raw], spot: Spot) -> Sequence[Item]:
-        return self._answered(output_item(fields, spot, self._calls))
+    def _output(self, fields: dict[str, Raw], spot: Spot) -> None:
+        self._answered(*output_item(fields, spot, self._calls))
 
-    def _usual_output(self, payload: Payload, spot: Spot) -> Sequence[Item]:
-        return self._answered(usual_output(payload, spot, self._calls))
+    def _usual_output(self, payload: Payload, spot: Spot) -> bool:
+        self._answered(*usual_output(payload, spot, self._calls))
+        return True
 
-    def _answered(self, answer: tuple[Item | None, int]) -> Sequence[Item]:
-        item, images = answer
+    def _answered(self, item: Item | None, images: int) -> None:
         if images:
             self._reading.dropped["image"] += images
-        return () if item is None else self._final.push(item)
+        if item is not None:
+            self.stream.give(item)
 
-    def _found_tools(self, fields: dict[str, Raw], spot: Spot) -> Sequence[Item]:
-        return self._final.push(tool_search_output_item(fields, spot))
+    def _found_tools(self, fields: dict[str, Raw], spot: Spot) -> None:
+        self.stream.give(tool_search_output_item(fields, spot))
 
-    def _other_agent(self, fields: dict[str, Raw], spot: Spot) -> Sequence[Item]:
+    def _other_agent(self, fields: dict[str, Raw], spot: Spot) -> None:
         texts = [part_text(part)[0].strip() for part in content_parts(fields.get("content"))]
         text = "\n\n".join(text for text in texts if text)
-        return self._final.push(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd)) if text else ()
+        if text:
+            self.stream.give(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
 
     def _spot(self, record: Record) -> Spot:
         return Spot(record.ordinal, record.at, self._cwd)

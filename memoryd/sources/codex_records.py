@@ -11,10 +11,10 @@ from msgspec import Raw
 
 from memoryd.sources.codex_limits import UsualLimits
 from memoryd.sources.decoding import decode_line
-from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
+from memoryd.sources.identity import Moment, canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.items import MemoryMode, SessionKind
 from memoryd.sources.jsonl import Line
-from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE, as_fields, as_int, as_text, is_true
+from memoryd.sources.rawjson import as_fields, as_int, as_text, is_true
 
 AGENT = "codex"
 SESSION_META, RESPONSE_ITEM, STATE = "session_meta", "response_item", "state"
@@ -86,12 +86,12 @@ class Payload(msgspec.Struct, gc=False):
     rate_limits: UsualLimits | None = None
 
 
-class Usual(msgspec.Struct, gc=False):
+class UsualRecord(msgspec.Struct, gc=False):
     """A line as all versions since the envelope write it, decoded in one go."""
 
-    timestamp: str
     type: str
     payload: Payload
+    at: Moment = msgspec.field(name="timestamp")
     ordinal: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
     metadata: Raw = Raw()
 
@@ -101,19 +101,8 @@ class Usual(msgspec.Struct, gc=False):
         return bool(self.metadata) and is_true(as_fields(self.metadata).get("compaction_output"))
 
 
-_usual = msgspec.json.Decoder(Usual)
+USUAL = msgspec.json.Decoder(UsualRecord)
 _envelope = msgspec.json.Decoder(_Envelope)
-
-
-def decode_usual(line: Line) -> Usual | None:
-    """Decode a line that is as nearly all are; None where something in it needs a closer look (decode_record)."""
-    data = line.data
-    if not data or len(data) > MAX_TEXT_BYTES:
-        return None
-    try:
-        return _usual.decode(data)
-    except UNREADABLE:
-        return None
 
 
 def decode_record(line: Line) -> Record | None:

@@ -38,7 +38,9 @@ class OpenCalls:
     """The calls whose outputs have not come yet, the oldest forgotten when there are too many."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str | None, Call] = {}
+        # the call that an output belongs to; it stays, since a call may be answered in several pieces
+        self.answer = self._calls.get
 
     def open(self, call_id: str | None, call: Call) -> None:
         """Remember a call."""
@@ -47,10 +49,6 @@ class OpenCalls:
         self._calls[call_id] = call
         if len(self._calls) > MAX_OPEN_CALLS:
             del self._calls[next(iter(self._calls))]
-
-    def answer(self, call_id: str | None) -> Call | None:
-        """Return the call that an output belongs to; it stays, since a call may be answered in several pieces."""
-        return self._calls.get(call_id) if call_id is not None else None
 
 
 def call_item(fields: dict[str, Raw], spot: Spot, calls: OpenCalls) -> Item:

@@ -14,18 +14,21 @@ class CopiedBeginning:
     """Walks a session and its older relatives in step, by the ids of their rows.
 
     A fork begins with its parent's rows; the first row that stands in no relative at this place is its own, and so is
-    all that follows. Rows without an id are passed over in the relatives. Holds one id of each relative.
+    all that follows. Rows without an id are passed over in the relatives. Holds one id of each relative; not `is_open`
+    any more: no row from here on is a copy.
     """
 
     def __init__(self, relatives: Iterable[Rows]) -> None:
         self._walks = [_Walk(iter(rows)) for rows in relatives]
+        self.is_open = bool(self._walks)
 
     def covers(self, row_id: str | None) -> bool:
         """Say whether the next row is a copy; call it once for each row, in order."""
         if row_id is None:
             return False
         self._walks = [walk for walk in self._walks if walk.step(row_id)]
-        return bool(self._walks)
+        self.is_open = bool(self._walks)
+        return self.is_open
 
 
 def ids_in(file: SessionFile, id_of: Callable[[Line], str | None]) -> Iterator[str | None]:

@@ -1,11 +1,11 @@
 """The stream of items of one Copilot CLI session: event by event, with what is seen on the way in the Reading."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
-from memoryd.sources.codex_tools import Call, OpenCalls
+from memoryd.sources.codex_tools import OpenCalls
 from memoryd.sources.copies import CopiedBeginning, ids_in
 from memoryd.sources.copilot_records import (
     ASSISTANT,
@@ -16,38 +16,29 @@ from memoryd.sources.copilot_records import (
     TOOL_START,
     UNWANTED,
     USER,
+    USUAL,
     Event,
     UsualData,
     UsualEvent,
     decode_event,
-    decode_usual,
     working_context,
 )
-from memoryd.sources.copilot_tools import (
-    INTENT_TOOL,
-    QUESTION_TOOL,
-    call_item,
-    output_item,
-    usual_call,
-    usual_output,
-)
-from memoryd.sources.identity import instant_of
+from memoryd.sources.copilot_tools import call_item, output_item, usual_call, usual_output
 from memoryd.sources.items import Item, ItemKind, SessionFile
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_list, as_text, is_true
-from memoryd.sources.reader import Reading
+from memoryd.sources.reader import Reading, Stretches
 from memoryd.sources.stream import ItemStream
 
 # user.message.source: what the person typed, also while the agent was busy; every other word is the program's own
 TYPED = frozenset({"", "user", "immediate-prompt"})
 AGENT_SOURCE, SKILL_SOURCE = "agent-", "skill"
-USUAL = frozenset({ASSISTANT, TOOL_START, TOOL_COMPLETE})
 SKILL_CONTEXT = "<skill-context"
 PHASES = {"commentary": ItemKind.ASSISTANT_COMMENTARY, "final_answer": ItemKind.ASSISTANT_FINAL}
 
 
-def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[SessionFile]) -> Generator[Item, None, None]:
+def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[SessionFile]) -> Stretches:
     """Yield a session's items in the order of the file and fill `reading`.
 
     A first pass over the bytes looks for rewinds; only a session that has some is decoded more than once. Raises
@@ -55,10 +46,8 @@ def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[Sessi
     """
     withdrawn = Withdrawn(_withdrawn(source) if source.contains(REWIND.encode()) else ())
     session = _Session(ItemStream(reading), CopiedBeginning(ids_in(file, row_id_of) for file in relatives), withdrawn)
-    for line in source.lines():
-        if items := session.take(line):
-            yield from items
-    yield from session.stream.finish(source)
+    yield from session.stream.rows(source, USUAL, session.usual, session.other)
+    yield session.stream.finish(source)
 
 
 def row_id_of(line: Line) -> str | None:
@@ -111,59 +100,45 @@ class _Session:
         self.stream = stream
         self._copied = copied
         self._withdrawn = withdrawn
+        self._has_rewinds = bool(withdrawn)
         self._cwd: str | None = None
         self._calls = OpenCalls()
-        self._readers: dict[str, Callable[[dict[str, Raw], Spot], Iterable[Item]]] = {
+        self._readers: dict[str, Callable[[dict[str, Raw], Spot], None]] = {
             USER: self._user,
             ASSISTANT: self._assistant,
             TOOL_START: self._call,
             TOOL_COMPLETE: self._output,
         }
+        self._usual_readers: dict[str, Callable[[UsualData, Spot], bool]] = {
+            ASSISTANT: self._usual_answer,
+            TOOL_START: self._usual_call,
+            TOOL_COMPLETE: self._usual_output,
+        }
 
-    def take(self, line: Line) -> Iterable[Item]:
-        """Take in the next line and return the items that are decided now."""
-        usual = decode_usual(line)
-        items = self._usual(usual, line.index) if usual is not None else None
-        return self._other(line) if items is None else items
-
-    def _usual(self, event: UsualEvent, index: int) -> Sequence[Item] | None:
-        """Return the items of an event that is as nearly all are; None for one that needs a closer look."""
+    def usual(self, event: UsualEvent, index: int) -> bool:
+        """Take an event that is as nearly all are; other events are turned down."""
         kind = event.type
-        if kind in NOISE:
-            self.stream.see_stamp(event.timestamp)
-            self.stream.know()
-            return ()
-        if kind not in USUAL or event.agent_id or event.data.parent_call or self._withdrawn:
-            return None
-        call = self._calls.answer(event.data.call_id)
-        if kind == TOOL_COMPLETE and (call is None or not _is_plain(event.data, call)):
-            return None
-        at = instant_of(event.timestamp)
-        self.stream.see(at, is_damaged=False)
-        if self._copied.covers(event.id):
-            self.stream.know("copied")
-            return ()
-        self.stream.know()
-        spot = Spot(index, at, self._cwd)
-        if kind == ASSISTANT:
-            return self._said(event.data.content.strip(), event.data.phase, event.data.message_id, spot)
-        if call is not None and kind == TOOL_COMPLETE:
-            item = usual_output(event.data, spot, call)
-        else:
-            item = usual_call(event.data, spot, self._calls)
-        return () if item is None else self.stream.give(item)
+        if kind not in NOISE:
+            reader = self._usual_readers.get(kind)
+            data = event.data
+            if reader is None or event.agent_id or data.parent_call or self._copied.is_open or self._has_rewinds:
+                return False
+            if not reader(data, Spot(index, event.at.timestamp(), self._cwd)):
+                return False
+        self.stream.last = event
+        return True
 
-    def _other(self, line: Line) -> Iterable[Item]:
-        """Return the items of any other event, member by member."""
+    def other(self, line: Line) -> None:
+        """Take any other event, member by member."""
         event = decode_event(line)
         if event is None:
             self.stream.miss(line)
-            return ()
+            return
         self.stream.see(event.at, is_damaged=event.is_damaged)
         if event.type in NOISE:
             self.stream.know()
         elif event.type in self._readers:
-            return self._spoken(event)
+            self._spoken(event)
         elif event.type in UNWANTED:
             self.stream.know(UNWANTED[event.type])
         elif event.type in CONTEXTUAL:
@@ -171,13 +146,13 @@ class _Session:
             self._cwd = as_text(working_context(event).get("cwd")) or self._cwd
         else:
             self.stream.reading.unknown[event.type] += 1
-        return ()
 
-    def _spoken(self, event: Event) -> Iterable[Item]:
+    def _spoken(self, event: Event) -> None:
         data = as_fields(event.data)
         reason = self._reason_against(event, data)
         self.stream.know(reason)
-        return () if reason else self._readers[event.type](data, Spot(event.ordinal, event.at, self._cwd))
+        if reason is None:
+            self._readers[event.type](data, Spot(event.ordinal, event.at, self._cwd))
 
     def _reason_against(self, event: Event, data: dict[str, Raw]) -> str | None:
         if self._copied.covers(event.row_id):
@@ -186,17 +161,33 @@ class _Session:
             return "rolled_back"
         return "side_chain" if event.of_sub_agent or as_text(data.get("parentToolCallId")) else None
 
-    def _call(self, data: dict[str, Raw], spot: Spot) -> Iterable[Item]:
-        call = call_item(data, spot, self._calls)
-        return () if call is None else self.stream.give(call)
+    def _usual_answer(self, data: UsualData, spot: Spot) -> bool:
+        self._said(data.content.strip(), data.phase, data.message_id, spot)
+        return True
 
-    def _output(self, data: dict[str, Raw], spot: Spot) -> Iterable[Item]:
-        output, images = output_item(data, spot, self._calls)
+    def _usual_call(self, data: UsualData, spot: Spot) -> bool:
+        if (item := usual_call(data, spot, self._calls)) is not None:
+            self.stream.give(item)
+        return True
+
+    def _usual_output(self, data: UsualData, spot: Spot) -> bool:
+        item = usual_output(data, spot, self._calls)
+        if item is not None:
+            self.stream.give(item)
+        return item is not None
+
+    def _call(self, data: dict[str, Raw], spot: Spot) -> None:
+        if (item := call_item(data, spot, self._calls)) is not None:
+            self.stream.give(item)
+
+    def _output(self, data: dict[str, Raw], spot: Spot) -> None:
+        item, images = output_item(data, spot, self._calls)
         if images:
             self.stream.reading.dropped["image"] += images
-        return () if output is None else self.stream.give(output)
+        if item is not None:
+            self.stream.give(item)
 
-    def _user(self, data: dict[str, Raw], spot: Spot) -> Iterator[Item]:
+    def _user(self, data: dict[str, Raw], spot: Spot) -> None:
         for raw in as_list(data.get("attachments")):
             self.stream.reading.dropped["image"] += as_text(as_fields(raw).get("type")) == "blob"
         text = (as_text(data.get("content")) or "").strip()
@@ -206,27 +197,18 @@ class _Session:
         if source.startswith(SKILL_SOURCE) or text.startswith(SKILL_CONTEXT):
             self.stream.reading.dropped["skill"] += 1
         elif source.startswith(AGENT_SOURCE) or as_fields(data.get("crossSession")):
-            yield from self.stream.give(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
+            self.stream.give(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
         elif source not in TYPED or is_true(data.get("isAutopilotContinuation")):
             self.stream.reading.dropped["harness"] += 1
         else:
-            yield from self.stream.give(Item(ItemKind.HUMAN, text, spot.ordinal, spot.at, spot.cwd))
+            self.stream.give(Item(ItemKind.HUMAN, text, spot.ordinal, spot.at, spot.cwd))
 
-    def _assistant(self, data: dict[str, Raw], spot: Spot) -> Iterable[Item]:
+    def _assistant(self, data: dict[str, Raw], spot: Spot) -> None:
         text = (as_text(data.get("content")) or "").strip()
-        return self._said(text, as_text(data.get("phase")), as_text(data.get("messageId")), spot)
+        self._said(text, as_text(data.get("phase")), as_text(data.get("messageId")), spot)
 
-    def _said(self, text: str, said_phase: str | None, message_id: str | None, spot: Spot) -> Sequence[Item]:
-        if not text:
-            return ()
-        phase = PHASES.get(said_phase or "")
-        item = Item(phase or ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
-        return self.stream.answer(item, message_id, undecided=phase is None)
-
-
-def _is_plain(data: UsualData, call: Call) -> bool:
-    """Tell an output that is a command's text and exit code, and nothing else."""
-    if data.result is UNSET or data.shell is UNSET or call.tool in (QUESTION_TOOL, INTENT_TOOL):
-        return False
-    is_bare = not (data.result.contents or data.result.binary)
-    return is_bare and data.shell.exit_code is not None and bool(data.result.content.strip())
+    def _said(self, text: str, said_phase: str | None, message_id: str | None, spot: Spot) -> None:
+        if text:
+            phase = PHASES.get(said_phase or "")
+            item = Item(phase or ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
+            self.stream.answer(item, message_id, undecided=phase is None)

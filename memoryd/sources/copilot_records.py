@@ -4,12 +4,12 @@ Sources: sessions of 1.0.102, and the event schema that the Copilot SDK publishe
 """
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
 from memoryd.sources.decoding import decode_line
-from memoryd.sources.identity import instant_of, parse_instant
+from memoryd.sources.identity import Moment, instant_of, parse_instant
 from memoryd.sources.jsonl import Line
-from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE, as_fields, as_text
+from memoryd.sources.rawjson import UNREADABLE, as_fields, as_text
 
 AGENT = "copilot"
 START, RESUME, CONTEXT_CHANGED = "session.start", "session.resume", "session.context_changed"
@@ -79,13 +79,13 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         return self.event_id if self.type in SPOKEN else None
 
 
-class UsualShell(msgspec.Struct, gc=False):
+class UsualShell(msgspec.Struct, frozen=True, gc=False):
     """How a command ended."""
 
     exit_code: int | None = msgspec.field(default=None, name="exitCode")
 
 
-class UsualResult(msgspec.Struct, gc=False):
+class UsualResult(msgspec.Struct, frozen=True, gc=False):
     """What a tool gave back; the longer form of it for the screen is passed over."""
 
     content: str = ""
@@ -104,16 +104,16 @@ class UsualData(msgspec.Struct, gc=False):
     tool: str | None = msgspec.field(default=None, name="toolName")
     arguments: Raw = Raw()
     server: Raw = msgspec.field(default=Raw(), name="mcpServerName")
-    result: UsualResult | UnsetType = UNSET
-    shell: UsualShell | UnsetType = msgspec.field(default=UNSET, name="shellExecution")
+    result: UsualResult = UsualResult()
+    shell: UsualShell = msgspec.field(default=UsualShell(), name="shellExecution")
 
 
 class UsualEvent(msgspec.Struct, gc=False):
     """An event as it is nearly always written, decoded in one go."""
 
     type: str
-    timestamp: str
     data: UsualData
+    at: Moment = msgspec.field(name="timestamp")
     id: str | None = None
     agent_id: str | None = msgspec.field(default=None, name="agentId")
 
@@ -136,20 +136,9 @@ class _Envelope(msgspec.Struct):
     agentId: Raw = Raw()  # noqa: N815 - as the format spells it
 
 
-_usual_event = msgspec.json.Decoder(UsualEvent)
+USUAL = msgspec.json.Decoder(UsualEvent)
 _usual = msgspec.json.Decoder(_Usual)
 _envelope = msgspec.json.Decoder(_Envelope)
-
-
-def decode_usual(line: Line) -> UsualEvent | None:
-    """Decode a line that is as nearly all are; None where something in it needs a closer look (decode_event)."""
-    data = line.data
-    if not data or len(data) > MAX_TEXT_BYTES:
-        return None
-    try:
-        return _usual_event.decode(data)
-    except UNREADABLE:
-        return None
 
 
 def decode_event(line: Line) -> Event | None:

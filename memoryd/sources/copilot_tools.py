@@ -2,7 +2,7 @@
 
 import re
 
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from memoryd.sources.calls import brings_outside_words, call_text
 from memoryd.sources.codex_tools import Call, OpenCalls
@@ -33,12 +33,17 @@ def usual_call(data: UsualData, spot: Spot, calls: OpenCalls) -> Item | None:
     return _call_item(data.tool or "tool", data.call_id, data.arguments, spot, calls, server=data.server or None)
 
 
-def usual_output(data: UsualData, spot: Spot, call: Call) -> Item | None:
-    """Read a tool.execution_complete that is decoded already: of a known call, with a text and nothing beside it."""
-    if data.result is UNSET or data.shell is UNSET:
+def usual_output(data: UsualData, spot: Spot, calls: OpenCalls) -> Item | None:
+    """Read the same as `output_item` from data that is decoded already; None for what wants a closer look.
+
+    Usual is a command's text and exit code, and nothing beside them.
+    """
+    call, result, exit_code = calls.answer(data.call_id), data.result, data.shell.exit_code
+    if call is None or exit_code is None or call.tool in (QUESTION_TOOL, INTENT_TOOL):
         return None
-    text, said_code = _unwrap(data.result.content)
-    exit_code = said_code if data.shell.exit_code is None else data.shell.exit_code
+    if result.contents or result.binary or not result.content or result.content.isspace():
+        return None
+    text, _ = _unwrap(result.content)
     return Item(
         ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, call.tool, data.call_id, exit_code, call.external
     )

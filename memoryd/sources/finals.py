@@ -1,12 +1,10 @@
 """Which assistant message of a turn was the final one, for formats that do not say."""
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from memoryd.sources.items import Item, ItemKind
 
-ASSISTANT = frozenset({ItemKind.ASSISTANT_FINAL, ItemKind.ASSISTANT_COMMENTARY})
+HUMAN, FINAL, COMMENTARY = ItemKind.HUMAN, ItemKind.ASSISTANT_FINAL, ItemKind.ASSISTANT_COMMENTARY
 MAX_HELD_ITEMS = 64
 MAX_HELD_CHARACTERS = 256 * 1024
 
@@ -19,34 +17,46 @@ class FinalMessages:
     """
 
     def __init__(self) -> None:
-        self._held: list[Item] = []
+        self._items: list[Item] = []  # taken in and not yet given out
+        self._held_from = -1  # where among them the undecided message stands
         self._characters = 0
 
-    def push(self, item: Item, *, undecided: bool = False) -> Sequence[Item]:
-        """Take in the next item, and give out those that are decided now."""
-        if not self._held and not undecided:
-            return (item,)
-        given: list[Item] = []
-        if item.kind is ItemKind.HUMAN and item.tool is None:
-            given = self._release(ItemKind.ASSISTANT_FINAL)
-        elif item.kind in ASSISTANT:
-            given = self._release(ItemKind.ASSISTANT_COMMENTARY)
-        if not self._held and not undecided:
-            given.append(item)
-            return given
-        self._held.append(item)
-        self._characters += len(item.text)
-        # a lone message stays held, however long: it may well be the answer
-        if len(self._held) > 1 and (len(self._held) > MAX_HELD_ITEMS or self._characters > MAX_HELD_CHARACTERS):
-            given += self._release(ItemKind.ASSISTANT_COMMENTARY)
-        return given
+    def push(self, item: Item) -> None:
+        """Take in the next item."""
+        items = self._items
+        if self._held_from >= 0:
+            kind = item.kind
+            if kind is HUMAN and item.tool is None:
+                self._decide(FINAL)
+            elif kind is FINAL or kind is COMMENTARY:
+                self._decide(COMMENTARY)
+            else:
+                self._characters += len(item.text)
+                if len(items) - self._held_from >= MAX_HELD_ITEMS or self._characters > MAX_HELD_CHARACTERS:
+                    self._decide(COMMENTARY)
+        items.append(item)
 
-    def flush(self) -> Sequence[Item]:
-        """Give out what is held; the message was the last of its turn."""
-        return self._release(ItemKind.ASSISTANT_FINAL)
+    def push_undecided(self, item: Item) -> None:
+        """Take in an assistant's message which may have been the final one; it stays held, however long it is."""
+        self._decide(COMMENTARY)
+        self._held_from, self._characters = len(self._items), len(item.text)
+        self._items.append(item)
 
-    def _release(self, kind: ItemKind) -> list[Item]:
-        released, self._held, self._characters = self._held, [], 0
-        if released and released[0].kind is not kind:
-            released[0] = replace(released[0], kind=kind)
-        return released
+    def decided(self) -> list[Item]:
+        """Give out the items that are decided now, in their order."""
+        items, held_from = self._items, self._held_from
+        if held_from < 0:
+            self._items = []
+            return items
+        self._items, self._held_from = items[held_from:], 0
+        return items[:held_from]
+
+    def flush(self) -> list[Item]:
+        """Give out all that is left; the message that was held was the last of its turn."""
+        self._decide(FINAL)
+        return self.decided()
+
+    def _decide(self, kind: ItemKind) -> None:
+        at, self._held_from = self._held_from, -1
+        if at >= 0 and self._items[at].kind is not kind:
+            self._items[at] = replace(self._items[at], kind=kind)

@@ -6,7 +6,7 @@ form that is resumed goes on in a file of lines beside it, which then holds all 
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from memoryd import clock
@@ -18,9 +18,9 @@ from memoryd.sources.gemini_reading import read_document, read_lines
 from memoryd.sources.gemini_records import AGENT, Header, Record, decode_record, parse_header, patched
 from memoryd.sources.gemini_records import read_document as read_file
 from memoryd.sources.identity import canonical_thread_id
-from memoryd.sources.items import Item, MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
+from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
 from memoryd.sources.jsonl import SessionBytes
-from memoryd.sources.reader import Reading
+from memoryd.sources.reader import Reading, Stretches
 
 HEAD_LINES = 64  # how far a header is looked for
 DOCUMENT_SUFFIX = ".json"
@@ -87,7 +87,7 @@ class GeminiReader:
             return Reading(lambda reading: read_lines(source, cwd, reading), source.close)
         document, size, mtime_ns = self._document(file.path)
 
-        def items(reading: Reading) -> Generator[Item, None, None]:
+        def items(reading: Reading) -> Stretches:
             at = end_of_document(document)
             reading.record_bytes, reading.timed, reading.last_record_at = size, at is not None, _second(at, mtime_ns)
             yield from read_document(document, cwd, reading, size)

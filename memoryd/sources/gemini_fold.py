@@ -6,87 +6,87 @@ times and without recorded calls: where a message has a line of its own, the lin
 it still stands. A list that begins with a summary is a compression: what was said before it was said all the same.
 """
 
-from collections.abc import Iterable
+import re
+from itertools import islice
 
 from msgspec import Raw
 
 from memoryd.sources.gemini_records import (
+    USER,
     Record,
     decode_record,
     is_context,
     is_message,
     is_summary,
-    is_touch,
     listed,
     patched,
 )
-from memoryd.sources.jsonl import Line
+from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.rawjson import as_text
+from memoryd.sources.stream import glance
 
+# how the program begins a message, and the patch after every message that only says when that was
+BEGINNING = re.compile(rb'\{(?:"id": ?"([^"\\]+)",|"\$set": ?\{"lastUpdated": ?"[^"\\]*"\}\})')
 MAX_MESSAGES = 16_384  # how many are followed; older ones can no longer be rewritten or taken back
-
-
-class Lines:
-    """A set of line indexes, a bit for each line."""
-
-    def __init__(self) -> None:
-        self._bits = bytearray()
-
-    def add(self, index: int) -> None:
-        """Put a line into the set."""
-        byte = index >> 3
-        if byte >= len(self._bits):
-            self._bits.extend(bytes(byte + 1 - len(self._bits)))
-        self._bits[byte] |= 1 << (index & 7)
-
-    def __contains__(self, index: int) -> bool:
-        byte = index >> 3
-        return byte < len(self._bits) and bool(self._bits[byte] & 1 << (index & 7))
+STANDS, REWRITTEN, WITHDRAWN = 0, 1, 2  # what is left of a line
 
 
 class Fold:
-    """Reads a session once, and then says of each line what is left of it.
+    """Takes in the records of a session once, and then says of each line what is left of it.
 
-    `rewritten` lines have a later form, `withdrawn` ones were taken back, `bad_lines` counts the damaged; of the list
-    in line `list_line` the messages at `list_positions` have no line of their own.
+    Lines that were REWRITTEN have a later form, those that were WITHDRAWN were taken back; of the list in line
+    `list_line` the messages at `list_positions` have no line of their own. Only beside a list it matters which words a
+    message had: a fold that did not keep them `wants_words` when it meets one.
     """
 
-    def __init__(self, lines: Iterable[Line] = ()) -> None:
-        self.rewritten = Lines()
-        self.withdrawn = Lines()
+    def __init__(self, *, keeps_words: bool = True) -> None:
         self.list_line = -1
         self.list_positions: set[int] = set()
         self.unknown_rewinds = 0
-        self.bad_lines = 0
+        self.wants_words = False
+        self._keeps_words = keeps_words
+        self._fates = bytearray()  # a byte for each line
         self._places: dict[int, int] = {}  # hash of an id: its line, or -1 - its position in the list; in order
         self._words: dict[int, int] = {}  # hash of a user message's id: hash of its content
         self._compressed: dict[int, int] = {}  # hash of an id: the line of the compression that it stands in
-        for line in lines:
-            if not is_touch(line):
-                record, is_bad = decode_record(line)
-                self.bad_lines += is_bad
-                if record is not None:
-                    self._see(line.index, record)
 
-    def _see(self, index: int, record: Record) -> None:
+    def fate(self, index: int) -> int:
+        """Say what is left of a line."""
+        return self._fates[index] if index < len(self._fates) else STANDS
+
+    def begin(self, record: re.Match[bytes], index: int) -> bool:
+        """Take in a record by its beginning; one that rewrites another must be seen whole to be believed."""
+        own = record[1]
+        if own is not None:
+            digest = hash(own)
+            if digest in self._places:
+                return False
+            self._message(index, digest, None)
+        return True
+
+    def other(self, line: Line) -> None:
+        """Take in the record of any other line."""
+        record, _ = decode_record(line)
+        if record is None:
+            return
         if record.rewind_to:
             self._rewind(_digest(record.rewind_to))
         elif is_message(record):
-            self._message(index, record)
+            self._message(line.index, _digest(record.id), record.content if _is_user(record) else None)
         elif messages := patched(record).messages:
-            self._replace(index, listed(messages))
+            self._replace(line.index, listed(messages))
 
-    def _message(self, index: int, record: Record) -> None:
-        digest = _digest(record.id)
+    def _message(self, index: int, digest: int, words: Raw | None) -> None:
         before = self._places.get(digest)
         if before is not None:
-            self._supersede(before)
+            self._give_up(before, REWRITTEN)
         self._places[digest] = index
-        if _is_user(record):
-            self._words[digest] = _digest(record.content)
+        if words is not None and self._keeps_words:
+            self._words[digest] = hash(bytes(words))
         if len(self._places) > MAX_MESSAGES:
-            oldest = next(iter(self._places))
-            del self._places[oldest]
-            self._words.pop(oldest, None)
+            for oldest in tuple(islice(self._places, MAX_MESSAGES // 16)):  # one by one it takes ever longer
+                del self._places[oldest]
+                self._words.pop(oldest, None)
 
     def _rewind(self, digest: int) -> None:
         """Take a message and what follows it away; the copies in a compression stand where the compression does."""
@@ -94,11 +94,11 @@ class Fold:
             last = None
             while last != digest:  # from the end: a session may hold as many rewinds as messages
                 last, place = self._places.popitem()
-                self._withdraw(place)
+                self._give_up(place, WITHDRAWN)
         elif digest in self._compressed:
             line = self._compressed[digest]
             for each in [each for each, place in self._places.items() if place > line]:
-                self._withdraw(self._places.pop(each))
+                self._give_up(self._places.pop(each), WITHDRAWN)
         else:
             self.unknown_rewinds += 1
 
@@ -109,12 +109,13 @@ class Fold:
         if any(is_summary(message) for message in messages):
             self._compressed = {_digest(message.id): index for message in messages}
             return
+        self.wants_words = not self._keeps_words
         before, self._places, self.list_line, self.list_positions = self._places, {}, index, set()
         for position, message in enumerate(messages):
             self._stand(position, message, before.pop(_digest(message.id), -1))
         for place in before.values():
             if place >= 0:  # what the list before this one added goes with that list
-                self.withdrawn.add(place)
+                self._give_up(place, WITHDRAWN)
 
     def _stand(self, position: int, message: Record, line: int) -> None:
         """Take in a message of a list; it has a line of its own unless that is negative."""
@@ -123,30 +124,38 @@ class Fold:
             self._places[digest] = line
             return
         if line >= 0:
-            self.rewritten.add(line)
+            self._give_up(line, REWRITTEN)
         if not is_context(message) and digest not in self._places:
             self._places[digest] = -1 - position
             self.list_positions.add(position)
 
     def _says_otherwise(self, digest: int, message: Record) -> bool:
-        return _is_user(message) and self._words.get(digest) != _digest(message.content)
+        return _is_user(message) and self._words.get(digest) != hash(bytes(message.content))
 
-    def _supersede(self, place: int) -> None:
-        if place >= 0:
-            self.rewritten.add(place)
-        else:
+    def _give_up(self, place: int, fate: int) -> None:
+        """Let a message in a line of its own, or in the list, count no longer."""
+        if place < 0:
             self.list_positions.discard(-1 - place)
+            return
+        if place >= len(self._fates):
+            self._fates.extend(bytes(place + 1 - len(self._fates)))
+        self._fates[place] = fate
 
-    def _withdraw(self, place: int) -> None:
-        if place >= 0:
-            self.withdrawn.add(place)
-        else:
-            self.list_positions.discard(-1 - place)
+
+def fold_lines(source: SessionBytes) -> Fold:
+    """Find out what is left of the lines of a session."""
+    fold = Fold(keeps_words=False)
+    glance(source, BEGINNING, fold.begin, fold.other)
+    if fold.wants_words:
+        fold = Fold()
+        for line in source.lines():
+            fold.other(line)
+    return fold
 
 
 def _digest(raw: Raw) -> int:
-    return hash(bytes(raw))
+    return hash((as_text(raw) or "").encode("utf-8", "replace"))
 
 
 def _is_user(record: Record) -> bool:
-    return bytes(record.type) == b'"user"'
+    return as_text(record.type) == USER

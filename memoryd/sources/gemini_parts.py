@@ -29,8 +29,13 @@ class UsualCall(msgspec.Struct, gc=False):
 class UsualAnswer(msgspec.Struct, gc=False):
     """What a tool gave back, as it is nearly always written: one text."""
 
-    output: str | UnsetType = UNSET
-    error: str | UnsetType = UNSET
+    output: str | None = None
+    error: str | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The text that the tool gave back; None where there is none and something else must be looked for."""
+        return self.error if self.output is None else self.output
 
 
 class UsualResponse(msgspec.Struct, gc=False):
@@ -40,12 +45,13 @@ class UsualResponse(msgspec.Struct, gc=False):
     id: str | None = None
     name: str | None = None
 
-    @property
-    def text(self) -> str | None:
-        """The text that the tool gave back; None where there is none and something else must be looked for."""
-        answer = self.response
-        told = answer.error if answer.output is UNSET else answer.output
-        return None if told is UNSET else told
+
+class GivenResponse(msgspec.Struct, gc=False):
+    """A functionResponse that may repeat one that was told before: what the tool gave back is not even decoded."""
+
+    response: Raw
+    id: str | None = None
+    name: str | None = None
 
 
 class UsualMedium(msgspec.Struct, gc=False):
@@ -54,29 +60,38 @@ class UsualMedium(msgspec.Struct, gc=False):
     mime: str | None = msgspec.field(default=None, name="mimeType")
 
 
-class UsualPart(msgspec.Struct, gc=False):
-    """A part as it is nearly always written, decoded in one go with the line that it stands in."""
-
+class _AnyPart(msgspec.Struct, gc=False):
     text: str | UnsetType = UNSET
     thought: bool = False
     call: UsualCall | UnsetType = msgspec.field(default=UNSET, name="functionCall")
-    response: UsualResponse | UnsetType = msgspec.field(default=UNSET, name="functionResponse")
     inline: UsualMedium | UnsetType = msgspec.field(default=UNSET, name="inlineData")
     file: UsualMedium | UnsetType = msgspec.field(default=UNSET, name="fileData")
 
 
-UsualParts = list[UsualPart] | str
+class UsualPart(_AnyPart, gc=False):
+    """A part as it is nearly always written, decoded in one go with the line that it stands in."""
+
+    response: UsualResponse | UnsetType = msgspec.field(default=UNSET, name="functionResponse")
+
+
+class GivenPart(_AnyPart, gc=False):
+    """The same where responses are mostly repetitions."""
+
+    response: GivenResponse | UnsetType = msgspec.field(default=UNSET, name="functionResponse")
+
+
+UsualParts = Sequence[UsualPart | GivenPart] | str
 Called = Raw | UsualCall
-Answered = Raw | UsualResponse
+Answered = Raw | UsualResponse | GivenResponse
 
 
 class Content(msgspec.Struct, frozen=True, gc=False):
     """A message's content, sorted; calls and responses are as they were decoded, `dropped` counts what is no text."""
 
-    texts: tuple[str, ...] = ()
-    calls: tuple[Called, ...] = ()
-    responses: tuple[Answered, ...] = ()
-    dropped: tuple[str, ...] = ()
+    texts: Sequence[str] = ()
+    calls: Sequence[Called] = ()
+    responses: Sequence[Answered] = ()
+    dropped: Sequence[str] = ()
 
 
 class _Part(msgspec.Struct):
@@ -132,29 +147,34 @@ def parse_content(raw: Raw | None) -> Content:
     return Content(tuple(found.texts), tuple(found.calls), tuple(found.responses), tuple(found.dropped))
 
 
-def usual_content(parts: UsualParts) -> Content:
-    """Sort a content that is decoded already."""
+def usual_content(parts: UsualParts) -> Content | None:
+    """Sort a content that is decoded already; None where a response has no text and wants a closer look."""
     if isinstance(parts, str):
         return Content((parts,)) if parts and not parts.isspace() else _NOTHING
-    found = _Sorted([], [], [], [])
+    texts: list[str] = []
+    calls: list[Called] = []
+    responses: list[Answered] = []
+    dropped: list[str] = []
     for part in parts:
         if part.call is not UNSET:
-            found.calls.append(part.call)
+            calls.append(part.call)
         elif part.response is not UNSET:
-            found.responses.append(part.response)
-        elif part.inline is not UNSET or part.file is not UNSET:
-            medium = part.file if part.inline is UNSET else part.inline
-            found.dropped.append(_kind_of_medium(None if medium is UNSET else medium.mime))
-        elif part.thought:
-            found.dropped.append("reasoning")
+            response = part.response
+            if isinstance(response, UsualResponse) and response.response.text is None:
+                return None
+            responses.append(response)
+        elif (reason := _why_no_text(part)) is not None:
+            dropped.append(reason)
         elif part.text is not UNSET and part.text and not part.text.isspace():
-            found.texts.append(part.text)
-    return Content(tuple(found.texts), tuple(found.calls), tuple(found.responses), tuple(found.dropped))
+            texts.append(part.text)
+    return Content(texts, calls, responses, dropped)
 
 
-def has_texts(content: Content) -> bool:
-    """Tell whether every response that is decoded already has its text; others want a closer look."""
-    return all(isinstance(each, Raw) or each.text is not None for each in content.responses)
+def _why_no_text(part: _AnyPart) -> str | None:
+    medium = part.file if part.inline is UNSET else part.inline
+    if medium is not UNSET:
+        return _kind_of_medium(medium.mime)
+    return "reasoning" if part.thought else None
 
 
 def human_parts(texts: Sequence[str]) -> list[Part]:

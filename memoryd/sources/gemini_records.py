@@ -1,6 +1,5 @@
 """Records of a Gemini CLI session: lines of the newer format, the one object of the older, and the messages in both."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,17 +8,15 @@ from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.decoding import decode_or_mend
-from memoryd.sources.gemini_parts import CONTEXT_MARKER, SUMMARY_MARKER, UsualParts, parse_content
-from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
+from memoryd.sources.gemini_parts import CONTEXT_MARKER, SUMMARY_MARKER, GivenPart, UsualPart, parse_content
+from memoryd.sources.identity import Moment, canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.jsonl import Line, SessionBytes
-from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE, as_list, as_text
+from memoryd.sources.rawjson import UNREADABLE, as_list, as_text
 
 AGENT = "gemini"
+USER, GEMINI = "user", "gemini"
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024  # real ones reach 4 MB
-LONGEST_TOUCH = 80
 READ_TRIES, READ_PAUSE_SECONDS = 4, 0.05  # a document is rewritten for every message: a read may catch it half-written
-
-_TOUCH = re.compile(rb'\{"\$set":\{"lastUpdated":"[^"\\]*"\}\}')
 
 
 class Record(msgspec.Struct):
@@ -55,54 +52,41 @@ class UsualToolCall(msgspec.Struct, gc=False):
     id: str | None = None
     name: str | None = None
     args: Raw = Raw()
-    result: UsualParts = ""
-    timestamp: str | None = None
+    result: list[UsualPart] | str = ""
+    at: Moment | None = msgspec.field(default=None, name="timestamp")
     display_name: str | None = msgspec.field(default=None, name="displayName")
 
 
-class UsualMessage(msgspec.Struct, gc=False):
-    """A message as it is nearly always written, decoded in one go; thoughts and token counts are passed over."""
+class UsualPatch(msgspec.Struct, gc=False):
+    """A patch that touches no message, as after every message the one that only says when that was."""
 
-    id: str
-    timestamp: str
-    type: str
-    content: UsualParts
+    messages: None = None
+
+
+class UsualRecord(msgspec.Struct, gc=False):
+    """A message or a patch as they are nearly always written, decoded in one go; thoughts and tokens are passed over.
+
+    What is declared as null stands in others: with a value there a record is not usual.
+    """
+
+    id: str = ""
+    at: Moment | None = msgspec.field(default=None, name="timestamp")
+    type: str = ""
+    content: list[GivenPart] | str = ""
     tool_calls: list[UsualToolCall] = msgspec.field(default_factory=list, name="toolCalls")
-    display_content: Raw = msgspec.field(default=Raw(), name="displayContent")
-    patch: Raw = msgspec.field(default=Raw(), name="$set")
-    rewind_to: Raw = msgspec.field(default=Raw(), name="$rewindTo")
-
-    @property
-    def is_odd(self) -> bool:
-        """Whether it has members that want a closer look."""
-        return bool(self.display_content or self.patch or self.rewind_to)
+    patch: UsualPatch | None = msgspec.field(default=None, name="$set")
+    display_content: None = msgspec.field(default=None, name="displayContent")
+    rewind_to: None = msgspec.field(default=None, name="$rewindTo")
+    session_id: None = msgspec.field(default=None, name="sessionId")
 
 
-_usual = msgspec.json.Decoder(UsualMessage)
+USUAL = msgspec.json.Decoder(UsualRecord)
 _record = msgspec.json.Decoder(Record)
-
-
-def decode_usual(line: Line) -> UsualMessage | None:
-    """Decode a message that is as nearly all are; None where something in it needs a closer look (decode_record)."""
-    data = line.data
-    if not data or len(data) > MAX_TEXT_BYTES:
-        return None
-    try:
-        message = _usual.decode(data)
-    except UNREADABLE:
-        return None
-    return None if message.is_odd else message
 
 
 def decode_record(line: Line) -> tuple[Record | None, bool]:
     """Decode a line, and say whether it is bad."""
     return decode_or_mend(line, _record, is_known)
-
-
-def is_touch(line: Line) -> bool:
-    """Tell the patch after every message that only says when that was."""
-    data = line.data
-    return data is not None and len(data) <= LONGEST_TOUCH and _TOUCH.fullmatch(data) is not None
 
 
 def read_document(open_file: Callable[[], SessionBytes], pause: Callable[[float], None]) -> tuple[Record, int, int]:

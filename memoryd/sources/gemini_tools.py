@@ -1,14 +1,15 @@
 """Tool calls and outputs in Gemini form as a person would read them, for Gemini CLI and Qwen Code."""
 
 import re
+from functools import lru_cache
 
 import msgspec
 from msgspec import Raw
 
-from memoryd.sources.gemini_parts import Answered, Called, UsualCall, UsualResponse, parse_content
+from memoryd.sources.gemini_parts import Answered, Called, UsualAnswer, UsualCall, parse_content
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.parts import Spot
-from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, compact
+from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, command_in, compact
 
 SHELLS = frozenset({"run_shell_command", "shell", "run_terminal_cmd"})
 QUESTION_TOOLS = frozenset({"ask_user", "ask_user_question"})
@@ -23,6 +24,7 @@ UNTRUSTED_OPEN, UNTRUSTED_CLOSE = "<untrusted_context>", "</untrusted_context>"
 TRAILERS = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
 TRAILING_LINES = frozenset({"Stderr: (empty)", "Error: (none)"})
 
+_SHORT = 64  # more white space around nothing is not looked through
 _HEADER = re.compile(r"(?:Command: .*?\nDirectory: [^\n]*\n)?(?:Output|Stdout): ?", re.DOTALL)
 _EXIT_CODE = re.compile(r"Exit Code: (-?\d{1,9})")
 _ANSWERED = re.compile(r"\AUser has provided the following answers:\s*", re.IGNORECASE)
@@ -56,24 +58,23 @@ class OpenCalls:
     """What outputs need to know of their calls; of very many the oldest are forgotten."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str | None, Call] = {}
         self._answered: dict[str, None] = {}
+        self.find = self._calls.get  # the call of an output
 
     def open(self, call: Call) -> bool:
         """Remember a call; False when it is known already (a session may hold a call in two forms)."""
-        if call.call_id is None:
+        call_id = call.call_id
+        if call_id is None:
             return True
-        if call.call_id in self._calls:
+        if call_id in self._calls:
             return False
         # only a question's own arguments are needed again; others may be megabytes
         kept = call.arguments if call.tool in QUESTION_TOOLS else Raw()
-        self._calls[call.call_id] = Call(call.call_id, call.tool, kept, call.external)
-        _trim(self._calls)
+        self._calls[call_id] = Call(call_id, call.tool, kept, call.external)
+        if len(self._calls) > MAX_OPEN_CALLS:
+            del self._calls[next(iter(self._calls))]
         return True
-
-    def find(self, call_id: str | None) -> Call | None:
-        """Return the call of an output."""
-        return None if call_id is None else self._calls.get(call_id)
 
     def answer(self, call_id: str | None) -> bool:
         """Note that a call has its output; False when it had one before."""
@@ -82,7 +83,8 @@ class OpenCalls:
         if call_id in self._answered:
             return False
         self._answered[call_id] = None
-        _trim(self._answered)
+        if len(self._answered) > MAX_OPEN_CALLS:
+            del self._answered[next(iter(self._answered))]
         return True
 
 
@@ -102,6 +104,7 @@ def recorded_call(call_id: str | None, name: str | None, arguments: Raw, display
     return Call(call_id or None, _with_server(tool, shown), arguments, is_external(tool, shown))
 
 
+@lru_cache(maxsize=256)  # a session has few tools, and many calls of each
 def is_external(tool: str, display_name: str = "") -> bool:
     """Say whether a tool brings in words from outside the machine: web search and fetch, tool search, MCP."""
     return tool in EXTERNAL_TOOLS or tool.startswith(MCP_PREFIXES) or "__" in tool or display_name.endswith(MCP_DISPLAY)
@@ -117,18 +120,19 @@ def _with_server(tool: str, display_name: str) -> str:
 
 def call_item(call: Call, spot: Spot) -> Item:
     """Render a call: a shell's command line as it would be typed, any other tool with its arguments."""
-    arguments = as_fields(call.arguments)
-    line = as_text(arguments.get("command")) if call.tool in SHELLS else None
-    text = f"{call.tool} {compact(call.arguments) if arguments else ''}".rstrip() if line is None else line
+    text = command_in(call.arguments) if call.tool in SHELLS else None
+    if text is None:
+        text = f"{call.tool} {compact(call.arguments) if as_fields(call.arguments) else ''}".rstrip()
     return Item(
         ItemKind.TOOL_CALL,
         text or call.tool,
         spot.ordinal,
         spot.at,
         spot.cwd,
-        tool=call.tool,
-        call_id=call.call_id,
-        external=call.external,
+        call.tool,
+        call.call_id,
+        None,
+        call.external,
     )
 
 
@@ -140,25 +144,26 @@ def response_item(
     `exit_code` is what the record says of a command's beside the text; else the text may tell.
     The answer to a question that the agent asked is the human speaking.
     """
-    if isinstance(raw, UsualResponse):
-        call_id, name = raw.id or None, raw.name
-    else:
+    response: Raw | UsualAnswer
+    if isinstance(raw, Raw):
         fields = _decode(raw)
-        call_id, name = as_text(fields.id) or None, as_text(fields.name)
+        call_id, name, response = as_text(fields.id), as_text(fields.name), fields.response
+    else:
+        call_id, name, response = raw.id, raw.name, raw.response
+    call_id = call_id or None
     call = calls.find(call_id)
     tool = call.tool if call else name or "tool"
     if not calls.answer(call_id):
         return None, None
     if tool in SKILL_TOOLS:
         return None, "skill"
-    text = _unwrapped(raw.text or "") if isinstance(raw, UsualResponse) else _response_text(fields.response)
+    text = _response_text(response) if isinstance(response, Raw) else _unwrapped(response.text or "")
     if tool in QUESTION_TOOLS and (said := _answer(call.arguments if call else None, text)):
         return Item(ItemKind.HUMAN, said, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id), None
-    told = None
     if tool in SHELLS:
         text, told = shell_output(text)
-    exit_code = told if exit_code is None else exit_code
-    if not text.strip() and exit_code is None:
+        exit_code = told if exit_code is None else exit_code
+    if exit_code is None and not text.strip():
         return None, None
     external = call.external if call else is_external(tool)
     return Item(ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, exit_code, external), None
@@ -172,30 +177,33 @@ def shell_output(text: str) -> tuple[str, int | None]:
     header = _HEADER.match(text) if text.startswith(("Command: ", "Output:", "Stdout:")) else None
     if header is None:
         return text, None
-    printed, trailers = _without_trailers(text[header.end() :])
-    code = next((found for line in trailers if (found := _EXIT_CODE.fullmatch(line))), None)
-    if code is not None:
-        exit_code: int | None = int(code.group(1))
+    end, trailers = _before_trailers(text, header.end())
+    printed = text[header.end() : end]
+    exit_code = None
+    for line in trailers:
+        if code := _EXIT_CODE.fullmatch(line):
+            exit_code = int(code[1])
+            break
     else:
         ended = any(line.startswith("Process Group PGID: ") for line in trailers)
         failed = any(line.startswith(("Exit Code: ", "Signal: ")) for line in trailers)
         failed = failed or printed[printed.rfind("\n") + 1 :].startswith("Error: ")
         exit_code = 0 if ended and not failed else None
-    return "" if printed.strip() == "(empty)" else printed, exit_code
+    return "" if len(printed) < _SHORT and printed.strip() == "(empty)" else printed, exit_code
 
 
-def _without_trailers(body: str) -> tuple[str, list[str]]:
-    """Take the program's own lines off the end of what a command printed."""
+def _before_trailers(text: str, start: int) -> tuple[int, list[str]]:
+    """Return where what a command printed ends, and the program's own lines after it."""
     trailers: list[str] = []
-    end = len(body.rstrip())
-    while end:
-        start = body.rfind("\n", 0, end) + 1
-        line = body[start:end]
+    end = len(text.rstrip()) if text[-1:].isspace() else len(text)
+    while end > start:
+        line_start = max(start, text.rfind("\n", start, end) + 1)
+        line = text[line_start:end]
         if not line.startswith(TRAILERS) and line not in TRAILING_LINES:
             break
         trailers.append(line)
-        end = max(0, start - 1)
-    return (body[:end] if trailers else body), trailers
+        end = max(start, line_start - 1)
+    return (end if trailers else len(text)), trailers
 
 
 def _response_text(raw: Raw | None) -> str:
@@ -210,8 +218,8 @@ def _response_text(raw: Raw | None) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    trimmed = text.strip() if text[:200].lstrip().startswith(UNTRUSTED_OPEN) else ""
-    if not trimmed.endswith(UNTRUSTED_CLOSE):
+    trimmed = text.strip() if text.find(UNTRUSTED_OPEN, 0, 200) >= 0 else ""
+    if not trimmed.startswith(UNTRUSTED_OPEN) or not trimmed.endswith(UNTRUSTED_CLOSE):
         return text
     inner = trimmed[len(UNTRUSTED_OPEN) : -len(UNTRUSTED_CLOSE)]
     return inner.removeprefix("\n").removesuffix("\n")
@@ -237,8 +245,3 @@ def _decode(raw: Raw) -> _Fields:
         return _fields.decode(raw)
     except UNREADABLE:
         return _Fields()
-
-
-def _trim(table: dict[str, Call] | dict[str, None]) -> None:
-    if len(table) > MAX_OPEN_CALLS:
-        del table[next(iter(table))]

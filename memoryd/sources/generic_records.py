@@ -3,18 +3,20 @@
 Rows of the chat completions API ({"role", "content", "tool_calls"}) are taken too: people have them lying about.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
+from memoryd.sources.calls import call_text
 from memoryd.sources.codex_records import parse_memory_mode
 from memoryd.sources.decoding import decode_line
-from memoryd.sources.identity import canonical_thread_id, is_usable_id, parse_instant
+from memoryd.sources.identity import Moment, canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.items import MemoryMode, SessionKind
 from memoryd.sources.jsonl import Line
-from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE, as_fields, as_list, as_number, as_text, is_text
+from memoryd.sources.rawjson import as_fields, as_int, as_list, as_number, as_text, is_text, is_true
 
 AGENT = "generic"
 SESSION = "session"
@@ -27,8 +29,7 @@ USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT, DEVELOPER = (
     "other_agent",
     "developer",
 )
-SPOKEN = frozenset({USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT})
-TYPES = SPOKEN | {SESSION}
+TYPES = frozenset({USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT, SESSION})
 ROLES = {  # role of the chat completions API: type of this format
     "user": USER,
     "assistant": ASSISTANT,
@@ -38,6 +39,7 @@ ROLES = {  # role of the chat completions API: type of this format
     "developer": DEVELOPER,
 }
 KINDS = {kind.value: kind for kind in (SessionKind.INTERACTIVE, SessionKind.NONINTERACTIVE, SessionKind.SUBAGENT)}
+NAMELESS_TOOL = "tool"
 MEDIA = ("image", "audio", "video")  # as they stand in the types of parts: image_url, input_audio, ...
 MILLISECONDS_FROM = 1e11  # as seconds this is the year 5138
 
@@ -71,45 +73,39 @@ class SessionRow:
     agent: str | None
 
 
-class UsualRow(msgspec.Struct, gc=False):
-    """A row of this format as it is nearly always written, decoded in one go; `odd` members want a closer look."""
+class UsualPart(msgspec.Struct, gc=False):
+    """A part of a content; what an image holds is passed over."""
 
     type: str
-    text: str
+    text: str = ""
+
+
+class UsualRow(msgspec.Struct, gc=False):
+    """A row of this format as it is nearly always written, decoded in one go.
+
+    What is declared as null mostly rows of the chat completions API have: with a value there the row is not usual.
+    """
+
+    type: str
+    text: str | UnsetType = UNSET
+    content: str | list[UsualPart] = ""
     id: str | None = None
-    at: str | None = None
+    at: Moment | None = None
     cwd: str | None = None
     tool: str | None = None
     call_id: str | None = None
     exit_code: Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] | None = None
     final: bool | None = None
     external: bool = False
-    name: Raw = Raw()
-    role: Raw = Raw()
-    timestamp: Raw = Raw()
-    tool_calls: Raw = Raw()
-    tool_call_id: Raw = Raw()
-
-    @property
-    def is_odd(self) -> bool:
-        """Whether it has members that mostly rows of the chat completions API have."""
-        return bool(self.role or self.timestamp or self.tool_calls or self.tool_call_id or self.name)
+    name: None = None
+    role: None = None
+    timestamp: None = None
+    tool_calls: None = None
+    tool_call_id: None = None
 
 
-_usual = msgspec.json.Decoder(UsualRow)
+USUAL = msgspec.json.Decoder(UsualRow)
 _fields = msgspec.json.Decoder(dict[str, Raw])
-
-
-def decode_usual(line: Line) -> UsualRow | None:
-    """Decode a line that is as nearly all are; None where something in it needs a closer look (decode_row)."""
-    data = line.data
-    if not data or len(data) > MAX_TEXT_BYTES:
-        return None
-    try:
-        row = _usual.decode(data)
-    except UNREADABLE:
-        return None
-    return None if row.is_odd or row.type not in SPOKEN or row.text.isspace() or not row.text else row
 
 
 def decode_row(line: Line) -> Row | None:
@@ -167,11 +163,54 @@ def content(fields: dict[str, Raw]) -> tuple[str, list[str]]:
     for part in as_list(raw):
         inner = as_fields(part)
         kind = as_text(inner.get("type")) or ""
-        if medium := next((medium for medium in MEDIA if medium in kind), None):
+        if medium := _medium(kind):
             media.append(medium)
         elif text := (as_text(part) if is_text(part) else as_text(inner.get("text"))):
             texts.append(text)
     return "\n\n".join(texts).strip(), media
+
+
+def usual_content(parts: str | list[UsualPart]) -> tuple[str, list[str]]:
+    """Return the same of a content that is decoded already."""
+    if isinstance(parts, str):
+        return parts, []
+    kinds = [_medium(part.type) for part in parts]
+    texts = [part.text for part, medium in zip(parts, kinds, strict=True) if medium is None and part.text]
+    return "\n\n".join(texts).strip(), [medium for medium in kinds if medium is not None]
+
+
+def spoken(row: Row, text: str) -> Iterator[tuple[UsualRow, str]]:
+    """Yield what is said or done in any row but a usual one, with its words; a message may hold calls, too."""
+    fields, is_external = row.fields, is_true(row.fields.get("external"))
+    tool = as_text(fields.get("tool"))
+    call_id = as_text(fields.get("call_id"))
+    if row.type == CALL:
+        words = text or call_text(tool or NAMELESS_TOOL, fields.get("arguments"))
+        yield UsualRow(CALL, tool=tool, call_id=call_id, external=is_external), words
+    elif row.type == OUTPUT:
+        yield (
+            UsualRow(
+                OUTPUT,
+                tool=tool or as_text(fields.get("name")),
+                call_id=call_id or as_text(fields.get("tool_call_id")),
+                exit_code=as_int(fields.get("exit_code")),
+                external=is_external,
+            ),
+            text,
+        )
+    else:
+        final = bytes(fields.get("final", b""))
+        yield UsualRow(row.type, id=row.row_id, final=final == b"true" if final in (b"true", b"false") else None), text
+    for raw in as_list(fields.get("tool_calls")) if row.type == ASSISTANT else ():
+        call = as_fields(raw)
+        function = as_fields(call.get("function"))
+        tool = as_text(function.get("name"))
+        words = call_text(tool or NAMELESS_TOOL, function.get("arguments"))
+        yield UsualRow(CALL, tool=tool, call_id=as_text(call.get("id")), external=is_external), words
+
+
+def _medium(kind: str) -> str | None:
+    return next((medium for medium in MEDIA if medium in kind), None)
 
 
 def _instant(fields: dict[str, Raw]) -> float | None:

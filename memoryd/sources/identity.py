@@ -4,11 +4,15 @@ import hashlib
 import re
 import uuid
 from datetime import UTC, datetime
+from typing import Annotated
 
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from memoryd.sources.jsonl import SessionBytes
 from memoryd.sources.rawjson import as_text
+
+Moment = Annotated[datetime, Meta(tz=True)]
+"""When a row was written, as nearly all are: in ISO 8601, with an offset."""
 
 MAX_ID_CHARACTERS = 200
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

@@ -32,6 +32,17 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     ended: bool
 
 
+class Stretch(msgspec.Struct, frozen=True, gc=False):
+    """Whole lines of a session in one piece, from `start` on, each with its newline: none is cut out yet.
+
+    One that is torn off at the end (not `ended`) and one that was over the cap (`data` is None) stand alone.
+    """
+
+    data: bytes | None
+    start: int = 0
+    ended: bool = True
+
+
 class SessionBytes:
     """An open session file: read only, a regular file, never beyond the size that it had when it was opened."""
 
@@ -62,21 +73,31 @@ class SessionBytes:
 
     def lines(self, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
         """Yield every line from the first to the last, one in memory at a time."""
-        held = _Pieces(max_line_bytes)
         index = 0
-        for chunk in self.chunks():
-            start = 0
-            find = chunk.find
-            while (end := find(b"\n", start)) >= 0:
-                if held.size or end - start > max_line_bytes:
-                    held.add(chunk[start:end])
-                    yield Line(index, held.take(), True)
-                else:  # nearly every line lies in one chunk
-                    yield Line(index, chunk[start:end], True)
+        for stretch in self.stretches(max_line_bytes):
+            data, start = stretch.data, stretch.start
+            if data is None or not stretch.ended:
+                yield Line(index, data, stretch.ended)
+                index += 1
+                continue
+            while (end := data.find(b"\n", start)) >= 0:
+                yield Line(index, data[start:end] if end - start <= max_line_bytes else None, True)
                 index, start = index + 1, end + 1
+
+    def stretches(self, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Stretch]:
+        """Yield all lines as they lie together in the chunks of the file; one that lies in several comes alone."""
+        held = _Pieces(max_line_bytes + 1)  # with its newline
+        for chunk in self.chunks():
+            start = chunk.find(b"\n") + 1 if held.size else 0
+            if start:
+                held.add(chunk[:start])
+                yield Stretch(held.take())
+            if not held.size and (end := chunk.rfind(b"\n") + 1) > start:
+                yield Stretch(chunk, start)
+                start = end
             held.add(chunk[start:])
         if held.size:
-            yield Line(index, held.take(), ended=False)
+            yield Stretch(held.take(), ended=False)
 
     def lines_backwards(self, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
         """Yield the lines of a plain file from the last to the first; their indexes count down from -1."""

@@ -1,14 +1,14 @@
 """Parts of OpenCode's messages as items: what the person typed, what the model said, and what its tools did."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
 
 import msgspec
 from msgspec import Raw
 
 from memoryd.sources.items import Item, ItemKind
-from memoryd.sources.opencode_records import Message, fields_of
+from memoryd.sources.opencode_records import fields_of
+from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import (
     MAX_TEXT_BYTES,
     UNREADABLE,
@@ -17,6 +17,7 @@ from memoryd.sources.rawjson import (
     as_list,
     as_number,
     as_text,
+    command_in,
     compact,
     is_text,
     is_true,
@@ -42,60 +43,46 @@ NOISE: dict[str, str | None] = {
 }
 
 
-class PartTimes(msgspec.Struct):
+class PartTimes(msgspec.Struct, frozen=True, gc=False):
     """When something began and ended, in milliseconds."""
 
     start: float | None = None
     end: float | None = None
 
 
-class ToolMetadata(msgspec.Struct):
+class ToolMetadata(msgspec.Struct, frozen=True, gc=False):
     """What a tool tells besides its output; the rest of it repeats the output, or holds diffs."""
 
     exit: int | None = None
     answers: Raw = Raw()
 
 
-class ToolState(msgspec.Struct):
+class ToolState(msgspec.Struct, frozen=True, gc=False):
     """How far a tool has come."""
 
     input: Raw = Raw()
     output: str | None = None
     error: str | None = None
-    metadata: ToolMetadata = msgspec.field(default_factory=ToolMetadata)
-    time: PartTimes = msgspec.field(default_factory=PartTimes)
+    metadata: ToolMetadata = ToolMetadata()
+    time: PartTimes = PartTimes()
     attachments: Raw = Raw()
 
 
-class PartRow(msgspec.Struct):
+class PartRow(msgspec.Struct, gc=False):
     """A part as all known versions write it: what is asked of any of its types, and no data URL."""
 
     type: str
     text: str | None = None
     synthetic: bool = False
     ignored: bool = False
-    time: PartTimes = msgspec.field(default_factory=PartTimes)
+    time: PartTimes = PartTimes()
     mime: str | None = None
     tool: str | None = None
     callID: str | None = None  # noqa: N815 - the store's own spelling
-    state: ToolState = msgspec.field(default_factory=ToolState)
+    state: ToolState = ToolState()
 
 
 _part_rows = msgspec.json.Decoder(PartRow)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a part stands: its message, its own ordinal and the directory."""
-
-    message: Message
-    ordinal: int
-    cwd: str | None
-
-    @property
-    def at(self) -> float | None:
-        """Return epoch seconds of the message, None when it does not say."""
-        return self.message.created_ms / 1000 if self.message.created_ms else None
 
 
 def parse_part(data: bytes | None) -> PartRow | None:
@@ -119,7 +106,7 @@ def spoken_text(part: PartRow, dropped: Counter[str]) -> str:
     if REMINDER_OPEN in text and text.lstrip().startswith(REMINDER_OPEN) and text.rstrip().endswith(REMINDER_CLOSE):
         dropped["reminder"] += 1
         return ""
-    return text if text.strip() else ""
+    return "" if text.isspace() else text
 
 
 def as_typed(text: str) -> str:
@@ -142,44 +129,26 @@ def attachment_reason(mime: str | None) -> str:
     return "image" if (mime or "").startswith("image/") else "attachment"
 
 
-def tool_items(part: PartRow, place: Place, dropped: Counter[str]) -> Iterator[Item]:
-    """Yield a tool's call, and its output once there is one; the answers to a question are the human speaking."""
-    tool, state = part.tool or "tool", part.state
+def tool_items(part: PartRow, spot: Spot, dropped: Counter[str]) -> list[Item]:
+    """Return a tool's call, and its output once there is one; the answers to a question are the human speaking."""
+    tool, state, call_id = part.tool or "tool", part.state, part.callID
     external = is_external(tool)
-    began = seconds(state.time.start) or place.at
+    began = seconds(state.time.start) or spot.at
+    ended = seconds(state.time.end) or began
     text = _call_text(tool, state.input)
-    yield Item(
-        ItemKind.TOOL_CALL,
-        text,
-        place.ordinal,
-        began,
-        place.cwd,
-        tool=tool,
-        call_id=part.callID,
-        external=external,
-    )
+    items = [Item(ItemKind.TOOL_CALL, text, spot.ordinal, began, spot.cwd, tool, call_id, None, external)]
     for file in as_list(state.attachments):
         dropped[attachment_reason(as_text(as_fields(file).get("mime")))] += 1
-    ended = seconds(state.time.end) or began
-    answer = _answers(state.input, state.metadata.answers) if tool == QUESTION else ""
-    if answer:
-        yield Item(ItemKind.HUMAN, answer, place.ordinal, ended, place.cwd, tool=tool, call_id=part.callID)
-        return
     output, exit_code = state.output or state.error or "", state.metadata.exit
-    if exit_code is not None or output.strip():
-        yield Item(
-            ItemKind.TOOL_OUTPUT,
-            output,
-            place.ordinal,
-            ended,
-            place.cwd,
-            tool=tool,
-            call_id=part.callID,
-            exit_code=exit_code,
-            external=external,
-        )
+    if tool == QUESTION and (answer := _answers(state.input, state.metadata.answers)):
+        items.append(Item(ItemKind.HUMAN, answer, spot.ordinal, ended, spot.cwd, tool, call_id))
+    elif exit_code is not None or (output and not output.isspace()):
+        kind = ItemKind.TOOL_OUTPUT
+        items.append(Item(kind, output, spot.ordinal, ended, spot.cwd, tool, call_id, exit_code, external))
+    return items
 
 
+@lru_cache(maxsize=256)  # a session has few tools, and many calls of each
 def is_external(tool: str) -> bool:
     """Say whether a tool brings in words from outside the machine: the web, MCP."""
     return tool in WEB_TOOLS or ("_" in tool and tool not in OWN_TOOLS)
@@ -191,10 +160,8 @@ def seconds(milliseconds: float | None) -> float | None:
 
 
 def _call_text(tool: str, given: Raw | None) -> str:
-    if tool == SHELL:
-        command = as_text(as_fields(given).get("command"))
-        if command is not None and command.strip():
-            return command
+    if tool == SHELL and (command := command_in(given)) and not command.isspace():
+        return command
     # an input that was cut in the store is a text
     arguments = as_text(given) if given and is_text(given) else compact(given)
     return f"{tool} {arguments or ''}".rstrip()

@@ -1,15 +1,12 @@
 """The stream of items of one OpenCode session: message by message, part by part, from either store."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from memoryd.errors import SessionWithoutItems, SourceError
-from memoryd.sources.citations import parse_citations, strip_citations
-from memoryd.sources.finals import FinalMessages
-from memoryd.sources.items import CitationSeen, Item, ItemKind
+from memoryd.errors import SourceError
+from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.opencode_parts import (
     NOISE,
     PartRow,
-    Place,
     as_typed,
     attachment_reason,
     parse_part,
@@ -18,16 +15,16 @@ from memoryd.sources.opencode_parts import (
     tool_items,
 )
 from memoryd.sources.opencode_records import Message, RecordedSession, SessionFacts
-from memoryd.sources.reader import Reading
+from memoryd.sources.parts import Spot
+from memoryd.sources.reader import Reading, Stretches
+from memoryd.sources.stream import ItemStream
 
 USER, ASSISTANT = "user", "assistant"
 # why the model stopped tells what its words were; other reasons (length, unknown, none after an abort) do not
 FINISHES = {"stop": ItemKind.ASSISTANT_FINAL, "tool-calls": ItemKind.ASSISTANT_COMMENTARY}
 
 
-def read_items(
-    session: RecordedSession, relatives: Sequence[RecordedSession], reading: Reading
-) -> Generator[Item, None, None]:
+def read_items(session: RecordedSession, relatives: Sequence[RecordedSession], reading: Reading) -> Stretches:
     """Yield a session's items in the agent's order and fill `reading`.
 
     The watermark is taken before the first row: what is added meanwhile makes the session new again. Raises
@@ -36,10 +33,12 @@ def read_items(
     facts = session.facts()
     reading.last_record_at, reading.timed = facts.updated_ms // 1000, True
     reading.record_bytes = session.row_count()
-    stream = _Stream(session, facts, CopiedMessages(facts, relatives), reading)
+    stream = ItemStream(reading)
+    told = _Session(session, facts, CopiedMessages(facts, relatives), stream)
     for message in session.messages():
-        yield from stream.take(message)
-    yield from stream.finish()
+        told.take(message)
+        yield stream.decided()
+    yield stream.flush(f"the session {facts.session_id}", told.rows)
     session.facts()
 
 
@@ -68,53 +67,50 @@ class CopiedMessages:
         return found
 
 
-class _Stream:
+class _Session:
     """What must be remembered from one message to the next."""
 
-    def __init__(self, session: RecordedSession, facts: SessionFacts, copied: CopiedMessages, reading: Reading) -> None:
+    def __init__(
+        self, session: RecordedSession, facts: SessionFacts, copied: CopiedMessages, stream: ItemStream
+    ) -> None:
+        self.rows = 0
         self._session = session
         self._facts = facts
         self._copied = copied
-        self._reading = reading
+        self._stream = stream
+        self._reading = stream.reading
         self._is_withdrawn = False
-        self._rows = 0
-        self._message_row = 0
-        self._understood = 0
-        self._final = FinalMessages()
 
-    def take(self, message: Message | None) -> Iterator[Item]:
-        """Take in the next message and yield the items that are decided now."""
-        self._rows += 1
-        self._message_row = self._rows
+    def take(self, message: Message | None) -> None:
+        """Take in the next message."""
+        self.rows += 1
         reason = self._why_not(message) if message is not None else None
         if message is None:
             self._reading.bad_lines += 1
         elif reason is not None:
-            self._understood += 1
-            self._reading.dropped[reason] += 1
+            self._stream.know(reason)
         elif message.role not in (USER, ASSISTANT):
             self._reading.unknown[f"message.{message.role}"] += 1
         else:
-            self._understood += 1
-            for stored in self._session.parts(message):
-                self._rows += 1
-                part = parse_part(stored.data)
-                if part is None:
-                    self._reading.bad_lines += 1
-                elif self._facts.revert is not None and self._is_cut_off(stored.part_id):
-                    self._reading.dropped["rolled_back"] += 1
-                elif items := self._part(part, message):
-                    yield from items
+            self._stream.know()
+            self._take_parts(message)
 
-    def finish(self) -> Iterator[Item]:
-        """Yield what was held back."""
-        yield from self._final.flush()
-        self._reading.dropped = +self._reading.dropped
-        if self._rows and not self._understood:
-            raise SessionWithoutItems(
-                f"cannot read the session {self._facts.session_id}: none of its {self._rows} rows was understood",
-                remedy="is it a session of a newer version of the agent?",
-            )
+    def _take_parts(self, message: Message) -> None:
+        """Take in the parts of a message.
+
+        What a person sent is one message, whose parts hide together; an agent's message is many steps.
+        """
+        cwd, at = message.cwd or self._facts.directory, seconds(message.created_ms or None)
+        ordinal, is_users = self.rows, message.role == USER
+        for stored in self._session.parts(message):
+            part = parse_part(stored.data)
+            if part is None:
+                self._reading.bad_lines += 1
+            elif self._facts.revert is not None and self._is_cut_off(stored.part_id):
+                self._reading.dropped["rolled_back"] += 1
+            else:
+                self._part(part, message, Spot(ordinal if is_users else self.rows, at, cwd))
+            self.rows += 1
 
     def _why_not(self, message: Message) -> str | None:
         """Return why a whole message is left out; its parts are not even looked at."""
@@ -133,44 +129,31 @@ class _Stream:
         self._is_withdrawn = self._is_withdrawn or (revert is not None and part_id == revert.part_id)
         return self._is_withdrawn
 
-    def _part(self, part: PartRow, message: Message) -> Sequence[Item]:
+    def _part(self, part: PartRow, message: Message, spot: Spot) -> None:
         kind = part.type
         if kind in NOISE:
             if (reason := NOISE[kind]) is not None:
                 self._reading.dropped[reason] += 1
-            return ()
-        # What a person sent is one message, whose parts hide together; an agent's message is many steps.
-        ordinal = self._message_row if message.role == USER else self._rows - 1
-        place = Place(message, ordinal, message.cwd or self._facts.directory)
-        if kind == "text":
-            return self._text(part, place)
-        if kind == "tool":
-            given: list[Item] = []
-            for item in tool_items(part, place, self._reading.dropped):
-                given += self._final.push(item)
-            return given
-        if kind == "file":
+        elif kind == "tool":
+            for item in tool_items(part, spot, self._reading.dropped):
+                self._stream.give(item)
+        elif kind == "text":
+            self._text(part, message, spot)
+        elif kind == "file":
             self._reading.dropped[attachment_reason(part.mime)] += 1
         else:
             self._reading.unknown[f"part.{kind}"] += 1
-        return ()
 
-    def _text(self, part: PartRow, place: Place) -> Sequence[Item]:
-        text, at = spoken_text(part, self._reading.dropped), seconds(part.time.start) or place.at
-        if place.message.role == USER:
+    def _text(self, part: PartRow, message: Message, spot: Spot) -> None:
+        text, at = spoken_text(part, self._reading.dropped), seconds(part.time.start) or spot.at
+        if message.role == USER:
             text = as_typed(text)
-            human = Item(ItemKind.HUMAN, text, place.ordinal, at, place.cwd)
-            return self._final.push(human) if text.strip() else ()
-        cited = parse_citations(text)
-        if cited is not None:
-            key = place.message.message_id
-            self._reading.citations.append(CitationSeen(key, at, cited.entries, cited.thread_ids))
-            text = strip_citations(text).strip()
-        if not text:
-            return ()
-        kind = FINISHES.get(place.message.finish or "")
-        spoken = Item(kind or ItemKind.ASSISTANT_COMMENTARY, text, place.ordinal, at, place.cwd)
-        return self._final.push(spoken, undecided=kind is None)
+            if text.strip():
+                self._stream.give(Item(ItemKind.HUMAN, text, spot.ordinal, at, spot.cwd))
+        elif text:
+            kind = FINISHES.get(message.finish or "")
+            spoken = Item(kind or ItemKind.ASSISTANT_COMMENTARY, text, spot.ordinal, at, spot.cwd)
+            self._stream.answer(spoken, message.message_id, undecided=kind is None)
 
 
 def _times(relative: RecordedSession) -> Iterator[int]:

@@ -39,31 +39,30 @@ class SessionFacts:
     revert: Revert | None
 
 
-class _Times(msgspec.Struct):
+class _Times(msgspec.Struct, frozen=True, gc=False):
     created: int | None = None
 
 
-class _Path(msgspec.Struct):
+class _Path(msgspec.Struct, frozen=True, gc=False):
     cwd: str | None = None
 
 
-class _MessageRow(msgspec.Struct):
+class _MessageRow(msgspec.Struct, gc=False):
     """A message as all known versions write it; `summary` may be a flag, or the diffs of whole files."""
 
     role: str
-    time: _Times = msgspec.field(default_factory=_Times)
+    time: _Times = _Times()
     finish: str | None = None
     mode: str | None = None
     agent: str | None = None
-    path: _Path = msgspec.field(default_factory=_Path)
+    path: _Path = _Path()
     summary: Raw = Raw()
 
 
 _message_rows = msgspec.json.Decoder(_MessageRow)
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, gc=False):
     """A message without its parts. `finish` says why the model stopped; `cwd` is where it worked, if it says."""
 
     message_id: str
@@ -74,8 +73,7 @@ class Message:
     cwd: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, gc=False):
     """A part as JSON; `data` is None when it is too big to be read, or no JSON."""
 
     part_id: str

@@ -5,54 +5,77 @@ branch. Results and answers always follow what they belong to: only a person's r
 a branch.
 """
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import islice
 
 from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.items import SessionFile
-from memoryd.sources.jsonl import SessionBytes
-from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Glance, rows
-from memoryd.sources.rawjson import as_text, is_true
+from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Row, decode_row, rows
+from memoryd.sources.rawjson import as_text
+from memoryd.sources.stream import glance
 
 MAX_COPIED_ROWS = 200_000  # of the older sessions of a lineage together, the earliest: a fork copies a beginning
+# how the program begins every row: with its id, and that of the row that it follows
+BEGINNING = re.compile(rb'\{"uuid": ?"([^"\\]+)", ?"parentUuid": ?(?:null|"([^"\\]+)"),')
 MAX_ROWS = 16_384  # how many are remembered; a rewind to an older one goes unnoticed
-_NULL = b"null"
 
 
 class Abandoned:
     """The line ranges of abandoned branches; ordered, apart, asked for by line index."""
 
-    def __init__(self, session: Iterable[tuple[int, Glance]] = ()) -> None:
+    def __init__(self, source: SessionBytes | None = None) -> None:
         self._ranges: list[tuple[int, int]] = []
-        self._lines: dict[int, int] = {}  # hash of a row's id: its line
-        self._last: Raw = Raw()
-        for index, row in session:
-            if row.uuid and not (row.side_chain and is_true(row.side_chain)):
-                self._see(index, row)
+        self._lines: dict[bytes, int] = {}  # a row's id: its line
+        self._last: bytes | None = None
+        if source is not None:
+            glance(source, BEGINNING, self._follow, self._see)
         self._starts = [start for start, _ in self._ranges]
+
+    def __bool__(self) -> bool:
+        return bool(self._starts)
 
     def __contains__(self, index: int) -> bool:
         position = bisect_right(self._starts, index) - 1
         return position >= 0 and index < self._ranges[position][1]
 
-    def _see(self, index: int, row: Glance) -> None:
-        if row.parent != self._last and as_text(row.type) in (USER, SYSTEM):
+    def _follow(self, row: re.Match[bytes], index: int) -> bool:
+        """Take in a row by its beginning, if it goes on where the one before it ended."""
+        own, parent = row.groups()
+        if parent != self._last:
+            return False
+        self._pass(own, index)
+        return True
+
+    def _see(self, line: Line) -> None:
+        row, _ = decode_row(line)
+        own = _id(row.uuid) if row is not None else None
+        if row is None or own is None or row.is_side_chain:
+            return
+        if _id(row.parent) != self._last and row.kind in (USER, SYSTEM):
             start = self._branching_line(row)
             if start is not None:
-                self._abandon(start, index)
-        self._last = row.uuid
-        self._lines[_digest(row.uuid)] = index
-        if len(self._lines) > MAX_ROWS:
-            del self._lines[next(iter(self._lines))]
+                self._abandon(start, line.index)
+        self._pass(own, line.index)
 
-    def _branching_line(self, row: Glance) -> int | None:
+    def _pass(self, own: bytes, index: int) -> None:
+        self._last = own
+        self._lines[own] = index
+        if len(self._lines) > MAX_ROWS:
+            for oldest in tuple(islice(self._lines, MAX_ROWS // 16)):  # one by one it takes ever longer
+                del self._lines[oldest]
+
+    def _branching_line(self, row: Row) -> int | None:
         """Return the first line that does not lead to this row; None where nobody can tell."""
-        if not row.parent or bytes(row.parent) == _NULL:
+        parent = _id(row.parent)
+        if parent is None:
             return 0 if as_text(row.subtype) == "rewind" else None
-        parent = self._lines.get(_digest(row.parent))
-        return None if parent is None else parent + 1
+        line = self._lines.get(parent)
+        return None if line is None else line + 1
 
     def _abandon(self, start: int, end: int) -> None:
         """Take a stretch out; one that began later is part of it, and one that holds the row before it counts again."""
@@ -73,8 +96,8 @@ class CopiedRows:
             except (SessionVanished, SessionUnreadable):
                 continue  # whose rows they are cannot be told any more
 
-    def __contains__(self, row_id: Raw) -> bool:
-        return bool(self._digests) and bool(row_id) and _digest(row_id) in self._digests
+    def __contains__(self, row_id: str | None) -> bool:
+        return bool(self._digests) and bool(row_id) and hash(row_id) in self._digests
 
     def __bool__(self) -> bool:
         return bool(self._digests)
@@ -84,9 +107,10 @@ class CopiedRows:
             for _, row in rows(source.lines()):
                 if len(self._digests) >= MAX_COPIED_ROWS:
                     return
-                if row.uuid and row.kind in CONVERSATION:
-                    self._digests.add(_digest(row.uuid))
+                if (row_id := as_text(row.uuid)) and row.kind in CONVERSATION:
+                    self._digests.add(hash(row_id))
 
 
-def _digest(raw: Raw) -> int:
-    return hash(bytes(raw))
+def _id(raw: Raw) -> bytes | None:
+    text = as_text(raw)
+    return text.encode("utf-8", "replace") if text else None

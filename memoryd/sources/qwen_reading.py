@@ -1,15 +1,11 @@
 """The stream of items of one Qwen Code session, with what is seen on the way gathered in the Reading."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-
-from msgspec import UNSET
+from collections.abc import Callable
 
 from memoryd.sources.gemini_items import Telling
-from memoryd.sources.gemini_parts import Content, has_texts, parse_content, usual_content
+from memoryd.sources.gemini_parts import Content, parse_content, usual_content
 from memoryd.sources.gemini_tools import parse_call
-from memoryd.sources.identity import instant_of, last_instant
-from memoryd.sources.items import Item
-from memoryd.sources.jsonl import SessionBytes
+from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.qwen_branches import Abandoned, CopiedRows
 from memoryd.sources.qwen_records import (
@@ -18,112 +14,106 @@ from memoryd.sources.qwen_records import (
     SYSTEM,
     TOOL_RESULT,
     USER,
+    USUAL,
     Row,
     UsualRow,
     decode_row,
-    decode_usual,
-    glances,
     last_time,
     shell_exit_code,
 )
 from memoryd.sources.rawjson import as_fields, as_text, is_true
-from memoryd.sources.reader import Reading
+from memoryd.sources.reader import Reading, Stretches
+from memoryd.sources.stream import ItemStream
 
 REAL_USER, MID_TURN, NOTIFICATION = "real_user", "mid_turn_user_message", "notification"
 TELLING_SUBTYPES = frozenset({"chat_compression", "slash_command"})  # of the program's own rows
 MID_TURN_PREFIX = "[User message received during tool execution]:"
 
 
-def read_items(
-    source: SessionBytes, reading: Reading, copied: CopiedRows, *, is_subagent: bool
-) -> Generator[Item, None, None]:
+def read_items(source: SessionBytes, reading: Reading, copied: CopiedRows, *, is_subagent: bool) -> Stretches:
     """Yield a session's items in the order of the file and fill `reading`; a first pass looks for rewinds.
 
     Raises SessionWithoutItems at the end when there were bytes and nothing in them was understood.
     """
-    session = _Session(reading, Abandoned(glances(source.lines())), copied, is_subagent=is_subagent)
-    for line in source.lines():
-        usual = decode_usual(line)
-        items = session.take_usual(usual, line.index) if usual is not None else None
-        if items is None:
-            row, is_bad = decode_row(line)
-            reading.bad_lines += is_bad
-            if row is not None:
-                yield from session.take(row, line.index)
-        elif items:
-            yield from items
-    at = last_time(source)
-    reading.record_bytes = source.size
-    reading.timed = at is not None
-    reading.last_record_at = last_instant(at, source)
-    yield from session.telling.finish(f"{source.path}", source.size)
+    session = _Session(ItemStream(reading), Abandoned(source), copied, is_subagent=is_subagent)
+    yield from session.stream.rows(source, USUAL, session.usual, session.other)
+    yield session.stream.end(source, last_time(source), source.size)
 
 
 class _Session:
     """What must be remembered from one row to the next."""
 
-    def __init__(self, reading: Reading, abandoned: Abandoned, copied: CopiedRows, *, is_subagent: bool) -> None:
-        self.telling = Telling(reading)
-        self._reading = reading
+    def __init__(self, stream: ItemStream, abandoned: Abandoned, copied: CopiedRows, *, is_subagent: bool) -> None:
+        self.stream = stream
+        self._telling = Telling(stream)
+        self._reading = stream.reading
         self._abandoned = abandoned
         self._copied = copied
+        self._is_plain = not abandoned and not copied  # every row counts, as in nearly every session
         self._is_subagent = is_subagent
         self._awaits_expansion = False  # a command of the person's was sent on: the next prompt is what it stands for
-        self._readers: dict[str, Callable[[Row, Content, Spot], Iterable[Item]]] = {
+        self._readers: dict[str, Callable[[Row, Content, Spot], None]] = {
             USER: self._user,
             ASSISTANT: self._assistant,
             TOOL_RESULT: self._tool_result,
         }
 
-    def take_usual(self, row: UsualRow, index: int) -> Sequence[Item] | None:
-        """Return the items of a row that is as nearly all are; None for one that needs a closer look."""
-        kind, subtype = row.type, row.subtype
-        is_spoken = kind in CONVERSATION and row.message is not UNSET
-        if row.side_chain or self._copied or not (is_spoken or (kind == SYSTEM and subtype not in TELLING_SUBTYPES)):
-            return None
-        if row.message is UNSET:
-            self.telling.understood += 1
-            return ()
-        content = usual_content(row.message.parts)
-        if kind == USER or not has_texts(content):
-            return None  # whose words they are is worth a closer look, and there are few
-        self.telling.understood += 1
-        if index in self._abandoned:
-            self._reading.dropped["rolled_back"] += 1
-            return ()
+    def usual(self, row: UsualRow, index: int) -> bool:
+        """Take a row that is as nearly all are; a person's is turned down: whose words they are wants a closer look."""
+        kind = row.type
+        if row.side_chain or not self._is_plain:
+            return False
+        if kind == SYSTEM:
+            is_taken = row.subtype not in TELLING_SUBTYPES
+        else:
+            is_taken = kind in (ASSISTANT, TOOL_RESULT) and self._usual_message(row, index)
+        if is_taken:
+            self.stream.last = row
+        return is_taken
+
+    def _usual_message(self, row: UsualRow, index: int) -> bool:
+        content = usual_content(row.message.parts) if row.message is not None else None
+        if content is None:
+            return False
         if content.dropped:
             self._reading.dropped.update(content.dropped)
-        spot = Spot(index, instant_of(row.timestamp), row.cwd or None)
-        if kind == ASSISTANT:
-            return self._said(content, row.uuid, spot)
-        return self.telling.responses(content.responses, spot, row.exit_code if len(content.responses) == 1 else None)
+        spot = Spot(index, row.at.timestamp(), row.cwd or None)
+        if row.type == ASSISTANT:
+            self._said(content, row.uuid, spot)
+        else:
+            self._telling.responses(content.responses, spot, row.exit_code)
+        return True
 
-    def take(self, row: Row, index: int) -> Iterator[Item]:
-        """Take in the next row and yield the items that are decided now."""
+    def other(self, line: Line) -> None:
+        """Take any other line."""
+        row, is_bad = decode_row(line)
+        self._reading.bad_lines += is_bad
+        if row is None:
+            return
         kind = row.kind
         if kind != SYSTEM and kind not in CONVERSATION:
             self._reading.unknown[kind or "row"] += 1
             return
-        self.telling.understood += 1
-        reason = self._reason_to_drop(row, index)
+        reason = self._reason_to_drop(row, line.index)
+        self.stream.know(reason if kind in CONVERSATION else None)
         if reason is not None:
-            self._reading.dropped[reason] += kind in CONVERSATION
-        elif kind == SYSTEM:
-            yield from self._system(row, index)
+            return
+        spot = Spot(line.index, row.at, as_text(row.cwd) or None)
+        if kind == SYSTEM:
+            self._system(row, spot)
         else:
-            spot = Spot(index, row.at, as_text(row.cwd) or None)
             content = parse_content(as_fields(row.message).get("parts"))
             self._reading.dropped.update(content.dropped)
-            yield from self._readers[kind](row, content, spot)
+            self._readers[kind](row, content, spot)
 
     def _reason_to_drop(self, row: Row, index: int) -> str | None:
         if row.is_side_chain and not self._is_subagent:
             return "side_chain"
         if index in self._abandoned:
             return "rolled_back"
-        return "copied" if row.uuid in self._copied else None
+        return "copied" if self._copied and as_text(row.uuid) in self._copied else None
 
-    def _system(self, row: Row, index: int) -> Iterator[Item]:
+    def _system(self, row: Row, spot: Spot) -> None:
         subtype = as_text(row.subtype)
         if subtype == "chat_compression":
             self._reading.dropped["compaction"] += 1
@@ -131,35 +121,32 @@ class _Session:
             payload = as_fields(row.payload)
             if as_text(payload.get("phase")) == "invocation" and is_true(payload.get("sentToModel")):
                 self._awaits_expansion = True
-                spot = Spot(index, row.at, as_text(row.cwd) or None)
-                yield from self.telling.user([as_text(payload.get("rawCommand")) or ""], spot)
+                self._telling.user([as_text(payload.get("rawCommand")) or ""], spot)
 
-    def _user(self, row: Row, content: Content, spot: Spot) -> Iterator[Item]:
+    def _user(self, row: Row, content: Content, spot: Spot) -> None:
         is_expansion, self._awaits_expansion = self._awaits_expansion, False
         subtype = as_text(row.subtype)
         if subtype == NOTIFICATION:
-            yield from self.telling.other_agent(content.texts, spot)
+            self._telling.other_agent(content.texts, spot)
         elif not _is_human(row):
             self._reading.dropped["harness"] += 1
         elif is_expansion and subtype != MID_TURN:
             self._reading.dropped["expansion"] += 1
         else:
-            yield from self.telling.user(_typed(row, content), spot)
-        yield from self.telling.responses(content.responses, spot)
+            self._telling.user(_typed(row, content), spot)
+        self._telling.responses(content.responses, spot)
 
-    def _assistant(self, row: Row, content: Content, spot: Spot) -> Sequence[Item]:
-        return self._said(content, as_text(row.uuid), spot)
+    def _assistant(self, row: Row, content: Content, spot: Spot) -> None:
+        self._said(content, as_text(row.uuid), spot)
 
-    def _said(self, content: Content, message_id: str | None, spot: Spot) -> Sequence[Item]:
+    def _said(self, content: Content, message_id: str | None, spot: Spot) -> None:
         self._awaits_expansion = False
-        given = [*self.telling.assistant(content, message_id, spot)]
+        self._telling.assistant(content.texts, message_id, spot)
         for raw in content.calls:
-            given += self.telling.call(parse_call(raw), spot)
-        return given
+            self._telling.call(parse_call(raw), spot)
 
-    def _tool_result(self, row: Row, content: Content, spot: Spot) -> Sequence[Item]:
-        exit_code = shell_exit_code(row) if len(content.responses) == 1 else None
-        return self.telling.responses(content.responses, spot, exit_code)
+    def _tool_result(self, row: Row, content: Content, spot: Spot) -> None:
+        self._telling.responses(content.responses, spot, shell_exit_code(row))
 
 
 def _is_human(row: Row) -> bool:

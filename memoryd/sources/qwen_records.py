@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
 from memoryd.sources.decoding import decode_or_mend
 from memoryd.sources.gemini_parts import UsualPart
-from memoryd.sources.identity import parse_instant
+from memoryd.sources.identity import Moment, parse_instant
 from memoryd.sources.jsonl import Line, SessionBytes
-from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE, as_fields, as_int, as_text, is_text, is_true
+from memoryd.sources.rawjson import as_fields, as_int, as_text, is_true
 
 AGENT = "qwen"
 USER, ASSISTANT, TOOL_RESULT, SYSTEM = "user", "assistant", "tool_result", "system"
@@ -56,70 +56,39 @@ class UsualMessage(msgspec.Struct, gc=False):
     parts: list[UsualPart] = []
 
 
+class UsualDisplay(msgspec.Struct, gc=False):
+    """What the screen shows of a command; its output, which stands there once more, is passed over."""
+
+    exit_code: int | None = msgspec.field(default=None, name="exitCode")
+
+
 class UsualResult(msgspec.Struct, gc=False):
     """What a tool's result says for the screen."""
 
-    display: Raw = msgspec.field(default=Raw(), name="resultDisplay")
+    display: UsualDisplay | str | None = msgspec.field(default=None, name="resultDisplay")
 
 
 class UsualRow(msgspec.Struct, gc=False):
     """A row as it is nearly always written, decoded in one go."""
 
     type: str
-    timestamp: str
     uuid: str
-    message: UsualMessage | UnsetType = UNSET
+    at: Moment = msgspec.field(name="timestamp")
+    message: UsualMessage | None = None
     subtype: str | None = None
-    provenance: str | None = None
     cwd: str | None = None
-    result: UsualResult | UnsetType = msgspec.field(default=UNSET, name="toolCallResult")
-    payload: Raw = msgspec.field(default=Raw(), name="systemPayload")
+    result: UsualResult | None = msgspec.field(default=None, name="toolCallResult")
     side_chain: bool = msgspec.field(default=False, name="isSidechain")
 
     @property
     def exit_code(self) -> int | None:
         """The exit code of a command where the result for the screen tells it."""
-        display = Raw() if self.result is UNSET else self.result.display
-        if not display or is_text(display) or b'"exitCode"' not in bytes(display):
-            return None
-        return as_int(as_fields(display).get("exitCode"))
+        display = self.result.display if self.result is not None else None
+        return display.exit_code if isinstance(display, UsualDisplay) else None
 
 
-class Glance(msgspec.Struct, gc=False):
-    """What a look for abandoned branches wants of a row."""
-
-    uuid: Raw = Raw()
-    parent: Raw = msgspec.field(default=Raw(), name="parentUuid")
-    type: Raw = Raw()
-    subtype: Raw = Raw()
-    side_chain: Raw = msgspec.field(default=Raw(), name="isSidechain")
-
-
+USUAL = msgspec.json.Decoder(UsualRow)
 _row = msgspec.json.Decoder(Row)
-_usual = msgspec.json.Decoder(UsualRow)
-_glance = msgspec.json.Decoder(Glance)
-
-
-def decode_usual(line: Line) -> UsualRow | None:
-    """Decode a line that is as nearly all are; None where something in it needs a closer look (decode_row)."""
-    data = line.data
-    if not data or len(data) > MAX_TEXT_BYTES:
-        return None
-    try:
-        return _usual.decode(data)
-    except UNREADABLE:
-        return None
-
-
-def glances(lines: Iterable[Line]) -> Iterator[tuple[int, Glance]]:
-    """Yield what is wanted of every row that can be read, with the index of its line."""
-    for line in lines:
-        try:
-            yield line.index, _glance.decode(line.data or b"")
-        except UNREADABLE:
-            row, _ = decode_row(line)
-            if row is not None:
-                yield line.index, Glance(row.uuid, row.parent, row.type, row.subtype, row.side_chain)
 
 
 def decode_row(line: Line) -> tuple[Row | None, bool]:

@@ -18,7 +18,13 @@ _ESCAPE_BYTES = 12  # an escaped surrogate pair
 # RecursionError: arrays nested thousands deep; both decoders give up on them
 UNREADABLE = (msgspec.DecodeError, ValueError, RecursionError)
 
+
+class _Command(msgspec.Struct, gc=False):
+    command: str | None = None
+
+
 _fields = msgspec.json.Decoder(dict[str, Raw])
+_command = msgspec.json.Decoder(_Command)
 _values = msgspec.json.Decoder(list[Raw])
 _text = msgspec.json.Decoder(str)
 _number = msgspec.json.Decoder(float)
@@ -61,6 +67,18 @@ def as_text(raw: Raw | None) -> str | None:
     if not is_text(raw):
         return None
     return _whole_text(raw) if is_short else _cut_text(bytes(memoryview(raw)[:MAX_TEXT_BYTES]))
+
+
+def command_in(raw: Raw | None) -> str | None:
+    """Return the text that is an object's member `command`, as in a shell's arguments; None where there is none."""
+    if not raw:
+        return None
+    try:
+        if len(raw) <= MAX_TEXT_BYTES:
+            return _command.decode(raw).command  # nothing else of the object is looked at
+    except UNREADABLE:
+        pass
+    return as_text(as_fields(raw).get("command"))
 
 
 def as_int(raw: Raw | None) -> int | None:

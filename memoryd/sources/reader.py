@@ -2,11 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from memoryd.sources.items import CitationSeen, Item, MemoryMode, RateLimits, SessionFile, SessionHead, SessionTail
+
+Stretches = Generator[Sequence[Item], None, None]
+"""The items of a session as they are decided, some at a time."""
 
 
 class Reading:
@@ -17,7 +21,7 @@ class Reading:
     `last_record_at` (epoch seconds) and `record_bytes` (decompressed) equal those of the session's tail.
     """
 
-    def __init__(self, items: Callable[["Reading"], Generator[Item, None, None]], close: Callable[[], None]) -> None:
+    def __init__(self, items: Callable[["Reading"], Stretches], close: Callable[[], None]) -> None:
         self.bad_lines = 0
         self.unknown: Counter[str] = Counter()
         self.dropped: Counter[str] = Counter()
@@ -28,21 +32,25 @@ class Reading:
         self.record_bytes = 0
         self.timed = False
         self.items_seen = 0
-        self._items = items(self)
+        self._stretches = items(self)
+        self._items = chain.from_iterable(self._counted())
         self._close = close
 
     def __iter__(self) -> Iterator[Item]:
-        return self
+        return self._items
 
     def __next__(self) -> Item:
-        item = next(self._items)
-        self.items_seen += 1
-        return item
+        return next(self._items)
 
     def close(self) -> None:
         """Let go of the file; closing twice is allowed."""
-        self._items.close()
+        self._stretches.close()
         self._close()
+
+    def _counted(self) -> Iterator[Sequence[Item]]:
+        for items in self._stretches:
+            self.items_seen += len(items)
+            yield items
 
     def __enter__(self) -> Self:
         return self

@@ -1,17 +1,88 @@
 """What the readers of line files do alike while they go through a session: they count, hold, cite and close."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
 
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from memoryd.errors import SessionWithoutItems
 from memoryd.sources.citations import parse_citations, strip_citations
 from memoryd.sources.decoding import is_blank
 from memoryd.sources.finals import FinalMessages
-from memoryd.sources.identity import instant_of, last_instant, message_key
+from memoryd.sources.identity import last_instant, message_key
 from memoryd.sources.items import CitationSeen, Item
 from memoryd.sources.jsonl import Line, SessionBytes
-from memoryd.sources.reader import Reading
+from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE
+from memoryd.sources.reader import Reading, Stretches
+
+Row = TypeVar("Row")
+
+
+class Dated(Protocol):
+    """A row that is decoded in one go, and says when it was written, if it does."""
+
+    @property
+    def at(self) -> datetime | None:
+        """The time that it says."""
+        ...
+
+
+def walk(
+    source: SessionBytes, decoder: Decoder[Row], usual: Callable[[Row, int], bool], other: Callable[[Line], None]
+) -> Iterator[None]:
+    """Go through a session's lines, and pause after each stretch of them.
+
+    A row that is as nearly all are is decoded in one go, and `usual` takes it with the index of its line. What does not
+    decode so, what `usual` turns down for a closer look, and very long lines are for `other`.
+    """
+    decode = decoder.decode
+    index = 0
+    for stretch in source.stretches():
+        data, start = stretch.data, stretch.start
+        if data is None or not stretch.ended or len(data) - start > MAX_TEXT_BYTES:
+            other(Line(index, data.removesuffix(b"\n") if data else None, stretch.ended))
+            index += 1
+            yield
+            continue
+        find = data.find
+        while (end := find(b"\n", start)) >= 0:
+            try:
+                row = decode(data[start:end])
+            except UNREADABLE:
+                is_taken = False
+            else:
+                is_taken = usual(row, index)
+            if not is_taken:
+                other(Line(index, data[start:end], True))
+            index, start = index + 1, end + 1
+        yield
+
+
+def glance(
+    source: SessionBytes,
+    beginning: re.Pattern[bytes],
+    usual: Callable[[re.Match[bytes], int], bool],
+    other: Callable[[Line], None],
+) -> None:
+    """Go through a session's lines by how they begin: one that `usual` takes is not decoded, whatever else it holds.
+
+    What does not begin so, and what `usual` turns down for a closer look, is for `other`.
+    """
+    index = 0
+    for stretch in source.stretches():
+        data, start = stretch.data, stretch.start
+        if data is None or not stretch.ended:
+            other(Line(index, data, stretch.ended))
+            index += 1
+            continue
+        while (end := data.find(b"\n", start)) >= 0:
+            found = beginning.match(data, start, end)
+            if found is None or not usual(found, index):
+                other(Line(index, data[start:end], True))
+            index, start = index + 1, end + 1
 
 
 class ItemStream:
@@ -19,10 +90,22 @@ class ItemStream:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
+        self.last: Dated | None = None  # the last row that was seen, if it was a usual one
         self._final = FinalMessages()
         self._last_at: float | None = None
-        self._stamp: str | None = None  # when the last record was written, if nobody needed to know yet
         self._understood = 0
+        self.give = self._final.push  # what was said or done next
+
+    def rows(
+        self,
+        source: SessionBytes,
+        decoder: Decoder[Row],
+        usual: Callable[[Row, int], bool],
+        other: Callable[[Line], None],
+    ) -> Stretches:
+        """Go through a session's lines as `walk` does, and yield the items that are decided after each stretch."""
+        for _ in walk(source, decoder, usual, other):
+            yield self._final.decided()
 
     def miss(self, line: Line) -> None:
         """Take note of a line without a record; a torn last one is not bad: the rest of it is still to come."""
@@ -30,12 +113,9 @@ class ItemStream:
 
     def see(self, at: float | None, *, is_damaged: bool) -> None:
         """Take note of a record, whatever it holds; the last one's time is the session's."""
-        self._last_at, self._stamp = at, None
+        self._understood += self.last is not None
+        self.last, self._last_at = None, at
         self.reading.bad_lines += is_damaged
-
-    def see_stamp(self, stamp: str) -> None:
-        """Take note of a record by the time in it, which is parsed at the end, if it is the last."""
-        self._stamp = stamp
 
     def know(self, reason: str | None = None, count: int = 1) -> None:
         """Take note that a record was understood, and, with a reason, that something in it is not wanted."""
@@ -43,31 +123,43 @@ class ItemStream:
         if reason is not None:
             self.reading.dropped[reason] += count
 
-    def give(self, item: Item) -> Sequence[Item]:
-        """Give out an item as soon as what was held before it is decided."""
-        return self._final.push(item)
-
-    def answer(self, item: Item, message_id: str | None, *, undecided: bool) -> Sequence[Item]:
+    def answer(self, item: Item, message_id: str | None, *, undecided: bool) -> None:
         """Give out what the assistant said, without the citations in it; `undecided`: final or not is seen later."""
         cited = parse_citations(item.text)
         if cited is not None:
             key = message_id or message_key(item.text, item.at)
             self.reading.citations.append(CitationSeen(key, item.at, cited.entries, cited.thread_ids))
             item = replace(item, text=strip_citations(item.text).strip())
-        return self._final.push(item, undecided=undecided) if item.text else ()
+        if item.text:
+            push = self._final.push_undecided if undecided else self._final.push
+            push(item)
 
-    def finish(self, source: SessionBytes) -> Iterator[Item]:
-        """Give out what was held back, and settle what is known only at the end. Raises SessionWithoutItems."""
-        yield from self._final.flush()
+    def decided(self) -> list[Item]:
+        """Return what is decided by now and was not yet given out."""
+        return self._final.decided()
+
+    def finish(self, source: SessionBytes) -> Sequence[Item]:
+        """Return what was held back, and settle what is known only at the end. Raises SessionWithoutItems."""
+        at = self._last_at
+        if self.last is not None:
+            at = self.last.at.timestamp() if self.last.at else None
+        return self.end(source, at, source.bytes_read)
+
+    def end(self, source: SessionBytes, at: float | None, size: int) -> Sequence[Item]:
+        """Do the same where the end of the session says when it was written, and how many bytes count."""
         reading = self.reading
-        if self._stamp is not None:
-            self._last_at = instant_of(self._stamp)
+        reading.record_bytes = size
+        reading.timed = at is not None
+        reading.last_record_at = last_instant(at, source)
+        return self.flush(f"{source.path}", source.size)
+
+    def flush(self, name: str, size: int) -> Sequence[Item]:
+        """Return what was held back; raise SessionWithoutItems when there were bytes and nothing was understood."""
+        reading = self.reading
         reading.dropped = +reading.dropped
-        reading.record_bytes = source.bytes_read
-        reading.timed = self._last_at is not None
-        reading.last_record_at = last_instant(self._last_at, source)
-        if source.bytes_read and not self._understood:
+        if size and not self._understood and self.last is None:
             raise SessionWithoutItems(
-                f"cannot read {source.path}: it has {source.bytes_read} bytes, and no record in them was understood",
+                f"cannot read {name}: it has {size} bytes, and no record in them was understood",
                 remedy="is it a session of a newer version of the agent?",
             )
+        return self._final.flush()

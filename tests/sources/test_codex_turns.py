@@ -157,8 +157,11 @@ def decided(*steps: Item | tuple[Item, bool]) -> list[tuple[ItemKind, str]]:
     final = FinalMessages()
     out: list[Item] = []
     for step in steps:
-        item, undecided = step if isinstance(step, tuple) else (step, False)
-        out += final.push(item, undecided=undecided)
+        if isinstance(step, tuple):
+            final.push_undecided(step[0])
+        else:
+            final.push(step)
+        out += final.decided()
     out += final.flush()
     return [(item.kind, item.text) for item in out]
 

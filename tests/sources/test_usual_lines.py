@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -10,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from memoryd.errors import SessionWithoutItems
 from memoryd.sources.items import Item, SessionFile
 from memoryd.sources.readers import READERS
 from tests.bench.read.sessions import PLACES, write_session
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-AGENTS = ("codex", "copilot", "gemini", "generic", "qwen")
+AGENTS = ("claude", "codex", "copilot", "gemini", "generic", "qwen")
 NOW = 1_700_000_000
 ROUNDS = 60
 OTHER_VALUES = (
@@ -35,8 +37,9 @@ class Told:
 
 
 def tell(agent: str, file: SessionFile) -> Told:
-    with READERS[agent].read(file) as reading:
-        items = list(reading)
+    items: list[Item] = []
+    with READERS[agent].read(file) as reading, suppress(SessionWithoutItems):
+        items.extend(reading)
     names = ("bad_lines", "unknown", "dropped", "memory_mode", "rate_limits", "citations", "last_record_at", "timed")
     return Told(items, {name: getattr(reading, name) for name in names})
 
@@ -51,7 +54,7 @@ def both(agent: str, path: Path) -> tuple[Told, Told]:
 
 
 def recorded(agent: str) -> list[Path]:
-    return sorted((FIXTURES / agent).rglob("*.jsonl"))
+    return sorted(path for path in (FIXTURES / agent).rglob("*.jsonl") if path.stat().st_size)
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -1,11 +1,11 @@
 """A reader whose sessions may hold each other's rows: Codex files, of which all that name a family are one lineage."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from memoryd.sources.codex import CodexReader
-from memoryd.sources.items import Item, SessionFile, SessionHead
-from memoryd.sources.reader import Reading
+from memoryd.sources.items import SessionFile, SessionHead
+from memoryd.sources.reader import Reading, Stretches
 
 
 class ForkingReader(CodexReader):
@@ -27,12 +27,12 @@ class ForkingReader(CodexReader):
             with super().read(relative) as of_relative:
                 theirs |= {(item.text, item.at) for item in of_relative}
 
-        def items(reading: Reading) -> Generator[Item, None, None]:
+        def items(reading: Reading) -> Stretches:
             for item in inner:
                 if (item.text, item.at) in theirs:
                     reading.dropped["copied"] += 1
                 else:
-                    yield item
+                    yield [item]
             reading.last_record_at, reading.record_bytes = inner.last_record_at, inner.record_bytes
             reading.timed = inner.timed
 
