@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from tests.support.process import PATIENCE_SECONDS, Finished, wait_until
+from tests.support.process import CLOCK, PATIENCE_SECONDS, Finished, wait_until
 
 SYSTEMD: Final = Path("/lib/systemd/systemd")
 JOURNALD: Final = Path("/lib/systemd/systemd-journald")
@@ -42,6 +42,8 @@ def why_not() -> str:
     missing += [str(path) for path in (SYSTEMD, JOURNALD) if not path.exists()]
     if missing:
         return f"a systemd of the test's own needs {', '.join(missing)}"
+    if any(name in os.environ for name in CLOCK):
+        return "a systemd of the test's own lives in the machine's time, and this run in another"
     if os.geteuid() != 0:
         return "a systemd of the test's own needs root"
     if not any(os.access(f"{root}/cgroup.procs", os.W_OK) for root in CGROUPS):
@@ -186,7 +188,7 @@ install --directory --mode=700 --owner={UID} --group={UID} {RUNTIME}
 {JOURNALD} & journal=$!
 ({join.format(*[USER_CGROUP] * len(self._cgroups))}
 exec setpriv --reuid={UID} --regid={UID} --init-groups --inh-caps=-all \
-  env -i {" ".join(_assigned(self.environ))} {SYSTEMD} --user) & systemd=$!
+  env -i {shlex.join(_assigned(self.environ))} {SYSTEMD} --user) & systemd=$!
 trap 'kill -RTMIN+24 $systemd' TERM
 wait $systemd || wait $systemd || true
 kill $journal

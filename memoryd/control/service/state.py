@@ -16,6 +16,7 @@ MEANING: Final = {
 }
 """What exit codes mean: ours, and those of systemd.exec(5) that happen here."""
 RESULTS: Final = {
+    "success": "it was stopped",
     "start-limit-hit": "it could not be started",
     "watchdog": "it hung, and was ended",
     "timeout": "it did not start or stop in time",

@@ -20,6 +20,7 @@ _PROPERTIES: Final = (
     *("LoadState", "ActiveState", "SubState", "Result", "ExecMainCode", "ExecMainStatus", "MainPID"),
     *("StatusText", "NRestarts", "UnitFileState", "FragmentPath", "DropInPaths", "NeedDaemonReload"),
 )
+_LISTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
 _EXITED: Final = "1"
 """CLD_EXITED as ExecMainCode: what stands in ExecMainStatus is an exit code, else it is a signal."""
 
@@ -60,6 +61,11 @@ def properties(ground: Ground) -> dict[str, str]:
     return dict(line.split("=", 1) for line in answer.out.splitlines() if "=" in line)
 
 
+def listed(told: str) -> list[str]:
+    """Return the paths of a property that holds several: systemd quotes odd ones as a shell does, `$` escaped too."""
+    return [re.sub(r"\\(.)", r"\1", quoted) or plain for quoted, plain in _LISTED.findall(told)]
+
+
 def exit_status(told: Mapping[str, str]) -> int | None:
     """Return the exit code of the last run, None when it runs, never ran, or was ended by a signal."""
     code = told.get("ExecMainStatus", "")
@@ -69,7 +75,7 @@ def exit_status(told: Mapping[str, str]) -> int | None:
 def unit_folder(ground: Ground) -> Path:
     """Return where the user's own units lie: as systemd says, which need not have the XDG_CONFIG_HOME of this shell."""
     try:
-        told = systemctl(ground, "show", "--property=UnitPath", "--value").out.split()
+        told = listed(systemctl(ground, "show", "--property=UnitPath", "--value").out)
     except ServiceError:
         told = []
     own = [folder for folder in told if folder.endswith("/systemd/user") and not folder.startswith(("/run/", "/usr/"))]

@@ -15,7 +15,16 @@ from memoryd.control.service.hardening import CANNOT, DROP_IN, render_hardening
 from memoryd.control.service.linger import lingers
 from memoryd.control.service.outcome import Installed, Uninstalled
 from memoryd.control.service.state import CONFIGURATION, State
-from memoryd.control.service.systemctl import UNIT, exit_status, must, properties, reaching, systemctl, unit_folder
+from memoryd.control.service.systemctl import (
+    UNIT,
+    exit_status,
+    listed,
+    must,
+    properties,
+    reaching,
+    systemctl,
+    unit_folder,
+)
 from memoryd.control.service.unit import read_unit, render_unit
 from memoryd.errors import MemorydError, NoServiceManager, ServiceNotStarted
 
@@ -120,7 +129,7 @@ def look(ground: Ground) -> State:
         result=told.get("Result", ""),
         restarts=int(told["NRestarts"]) if told.get("NRestarts", "").isdecimal() else None,
         has_given_up=_has_given_up(told),
-        drop_ins=tuple(told.get("DropInPaths", "").split()),
+        drop_ins=tuple(listed(told.get("DropInPaths", ""))),
         **fixed,  # type: ignore[arg-type]  # values of one field each
     )
 

@@ -211,8 +211,9 @@ def test_where_systemd_is_gone_its_files_are_removed_all_the_same(ground: Ground
 def test_units_lie_where_systemd_says_whatever_this_shell_has_set(
     ground: Ground, programs: Programs, tmp_path: Path
 ) -> None:
-    own = tmp_path / "c" / "systemd" / "user"
-    told = f"/run/user/1/systemd/transient {own}.control {own} /usr/lib/systemd/user"
+    own = tmp_path / 'c "d" $e' / "systemd" / "user"
+    quoted = str(own).replace('"', '\\"').replace("$", "\\$")
+    told = f'/run/user/1/systemd/transient "{quoted}.control" "{quoted}" /usr/lib/systemd/user'
     programs.when("systemctl --user show --property=UnitPath *", (0, f"{told}\n", ""))
     assert unit_folder(ground) == own
     programs.when("systemctl *", NO_BUS)
