@@ -7,6 +7,8 @@ from typing import Final
 
 MAX_NAMED: Final = 50
 """Things left out that are named one by one; the counts hold all."""
+MAX_READ: Final = 1_000
+"""Folders and databases that are named: a report travels over the socket as one line."""
 
 
 @dataclass(slots=True)
@@ -47,7 +49,7 @@ class ImportReport:
             "agent": self.agent,
             "homes": self.homes,
             "dry_run": self.is_dry,
-            "read": self.read,
+            "read": self.read[:MAX_READ],
             "sessions": dict(self.sessions),
             "files": dict(self.files),
             "bullets": self.bullets,

@@ -1,9 +1,11 @@
 """Where Claude Code keeps what it remembers by itself: projects/<name>/memory/, a folder of Markdown for each project.
 
 The folder's name is the project's directory with everything but letters and digits made into dashes, which cannot be
-undone; where the project lies is read from the beginning of one of its sessions.
+undone; where the project lies is read from the beginning of one of its sessions. `autoMemoryDirectory` of the user's
+settings.json names one folder in place of them all (claude-code 2.1).
 """
 
+import json
 import os
 import stat
 from collections.abc import Iterator
@@ -16,6 +18,9 @@ from memoryd.sources.claude import PROJECTS, SUFFIX
 from memoryd.sources.reader import SessionReader
 
 MEMORY: Final = "memory"
+SETTINGS: Final = "settings.json"
+CUSTOM: Final = "autoMemoryDirectory"
+MAX_SETTINGS_BYTES: Final = 1024 * 1024
 SESSIONS_ASKED: Final = 3
 """How many of a project's newest sessions are asked where it lies."""
 
@@ -30,7 +35,13 @@ class ProjectMemory:
 
 
 def find_project_memories(home: Path, reader: SessionReader) -> Iterator[ProjectMemory]:
-    """Yield the projects of a Claude Code home that have a memory, in name order; links are not followed."""
+    """Yield the projects of a Claude Code home that have a memory, in name order; links are not followed.
+
+    First comes the folder that the settings name, which is of no one project.
+    """
+    custom = _custom_folder(home)
+    if custom is not None and _is_folder(custom):
+        yield ProjectMemory(custom.name, custom, None)
     root = home / PROJECTS
     try:
         names = sorted(entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False))
@@ -40,6 +51,20 @@ def find_project_memories(home: Path, reader: SessionReader) -> Iterator[Project
         folder = root / name / MEMORY
         if _is_folder(folder):
             yield ProjectMemory(name, folder, _directory(root / name, reader))
+
+
+def _custom_folder(home: Path) -> Path | None:
+    """Return the folder that the settings name: an absolute one, or one below the user's home."""
+    try:
+        if not (home / SETTINGS).is_file():  # a pipe would be waited for
+            return None
+        with (home / SETTINGS).open("rb") as file:
+            settings = json.loads(file.read(MAX_SETTINGS_BYTES))
+        named = settings.get(CUSTOM) if isinstance(settings, dict) else None
+        path = Path(named).expanduser() if isinstance(named, str) and named else None
+    except (OSError, ValueError, RuntimeError, RecursionError):
+        return None
+    return path if path is not None and path.is_absolute() else None
 
 
 def _is_folder(path: Path) -> bool:

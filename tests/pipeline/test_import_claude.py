@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from memoryd.daemon.endings import Ending
 from memoryd.errors import UsageError
 from memoryd.ledger import jobs
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.import_claude import import_claude
 from memoryd.workspace.extensions import expire_extension_resources
 from memoryd.workspace.folder import Folder
+from tests.pipeline.test_consolidate import memory, remember, run
 from tests.support.clock import FakeClock
 from tests.support.codex_memories import everything_below
-from tests.support.house import a_house, settings_in
+from tests.support.house import Answering, a_house, settings_in
+from tests.support.in_process_model import good_model
 from tests.support.secrets import SHAPES
 
 NAME = "-home-dev-my-shop"
@@ -103,6 +106,36 @@ async def test_a_project_without_a_session_is_known_by_the_name_of_its_folder(tm
     async with a_house(settings_in(tmp_path), clock) as context:
         await import_claude(context, [claude])
         assert all(f"project: {NAME}\n" in text for text in resources(context).values())
+
+
+@pytest.mark.parametrize("model", [None, good_model], ids=["offline", "scripted"])
+async def test_the_next_consolidation_is_accepted_and_keeps_them(
+    tmp_path: Path, clock: FakeClock, model: object
+) -> None:
+    claude = a_claude_memory(tmp_path / "claude")
+    async with a_house(settings_in(tmp_path), clock, client=Answering(good_model) if model else None) as context:
+        await remember(context, SESSION, "Always use tabs in the Makefile", cwd="/home/dev/my-shop")
+        await run(context)
+        await import_claude(context, [claude])
+        before = resources(context)
+        done = await run(context)
+        assert done.ending in {Ending.PUBLISHED, Ending.UNCHANGED}, done
+        assert resources(context) == before
+        assert "Makefile" in memory(context)
+        assert context.repository.files(str(context.repository.accepted())) >= before.keys()
+
+
+@pytest.mark.parametrize("settings", ['{"autoMemoryDirectory": "%s"}', '{"autoMemoryDirectory": 3}', "no json", "[]"])
+async def test_the_folder_that_the_settings_name_is_read_beside_those_of_the_projects(
+    tmp_path: Path, clock: FakeClock, settings: str
+) -> None:
+    claude, custom = a_claude_memory(tmp_path / "claude"), tmp_path / "kept elsewhere"
+    custom.mkdir()
+    (custom / "MEMORY.md").write_text("- Never rebase shared branches.\n")
+    (claude / "settings.json").write_text(settings.replace("%s", str(custom)))
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await import_claude(context, [claude])
+        assert len(resources(context)) == (3 if "%s" in settings else 2)
 
 
 async def test_hostile_files_and_secrets_do_not_come(tmp_path: Path, clock: FakeClock) -> None:
