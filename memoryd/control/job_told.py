@@ -20,7 +20,7 @@ OUTCOMES: Final = {
 """How the history of a job names the ends of its runs."""
 REMARKS: Final = {
     Outcome.DEFERRED: "this costs no try",
-    Outcome.RELEASED: "memoryd was stopped, and the try was not counted",
+    Outcome.RELEASED: "memoryd was stopped; this costs no try",
     Outcome.CRASHED: "memoryd was killed, or the machine went down",
 }
 STATES: Final = {
@@ -82,6 +82,7 @@ def _row(name: str, text: str) -> str:
 
 
 def _run(attempt: AttemptRow, now: float) -> Iterator[str]:
+    """Tell one run, by the number that the log's lines about it bear (`attempt`)."""
     ended = OUTCOMES[attempt.outcome] if attempt.outcome else "still running"
     lasted = ""
     if attempt.duration_ms is not None:
@@ -91,7 +92,7 @@ def _run(attempt: AttemptRow, now: float) -> Iterator[str]:
     if attempt.model:
         parts.append(f"{attempt.provider}/{attempt.model}")
     remark = f"; {REMARKS[attempt.outcome]}" if attempt.outcome in REMARKS else ""
-    yield f"  {when(attempt.started_at, now)}  {ended}{lasted}; {', '.join(parts)}{remark}"
+    yield f"  run {attempt.id}  {when(attempt.started_at, now)}  {ended}{lasted}; {', '.join(parts)}{remark}"
     if attempt.error:
         name = f"{attempt.error_class}: " if attempt.error_class else ""
         yield f"      {name}{attempt.error}"

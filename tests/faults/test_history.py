@@ -19,15 +19,15 @@ session THREAD (memory_stage1 THREAD)
   last success  TIME
   tries left    3; only a failure takes one
 runs so far: 5, the newest first
-  TIME  done after N s; 1 request, N tokens, scripted/scripted-1
-  TIME  given back after N s; 1 request, N tokens, scripted/scripted-1; memoryd was stopped, and the try was not counted
-  TIME  put off after N s; 1 request, N tokens, scripted/scripted-1; this costs no try
+  run 5  TIME  done after N s; 1 request, N tokens, scripted/scripted-1
+  run 4  TIME  given back after N s; 1 request, N tokens, scripted/scripted-1; memoryd was stopped; this costs no try
+  run 3  TIME  put off after N s; 1 request, N tokens, scripted/scripted-1; this costs no try
       rate_limited: scripted answered 429: slow down (it is asked again later by itself; check plan and usage at the \
 provider if this stays)
-  TIME  failed after N s; 2 requests, N tokens, scripted/scripted-1
+  run 2  TIME  failed after N s; 2 requests, N tokens, scripted/scripted-1
       MalformedReply: the model's answer is not a stage-1 reply: it holds no JSON object (the session is tried again; \
 if it keeps happening, choose a model that keeps to a JSON schema)
-  TIME  crashed; 1 request, N tokens, scripted/scripted-1; memoryd was killed, or the machine went down
+  run 1  TIME  crashed; 1 request, N tokens, scripted/scripted-1; memoryd was killed, or the machine went down
       the run ended without a word
 """
 
@@ -36,7 +36,7 @@ def test_the_history_of_a_job_reads_well_after_a_crash_a_failure_a_deferral_a_st
     place: Place, server: ModelServer
 ) -> None:
     """I5, with real runs."""
-    place.configure(base_url=server.base_url, limits__backfill="recent", ledger__lease="1h")
+    place.configure(base_url=server.base_url, limits__backfill="recent", ledger__lease="1h", ledger__retry_base="1h")
     thread = thread_id_of(a_rollout(place.codex, now=time.time(), turns=["Keep the changelog short."]))
     killed = [sys.executable, "-m", "tests.support.killed_pass", str(place.home), "reply_received"]
     assert place.execute(killed).code == -signal.SIGKILL
