@@ -139,7 +139,6 @@ def test_installed_it_is_ready_learns_with_its_own_key_tells_json_and_leaves_not
     assert [stat.S_IMODE(path.stat().st_mode) for path in (service.unit, key_file)] == [0o644, 0o600]
     assert [line for line in user.journal(UNIT) if json.loads(line)["schema"] != 1] == []
     assert service.memoryd("service", "logs", "--lines", "1").stdout.startswith('{"schema"')
-    assert service.memoryd("service", "status").code == 0
 
     again = service.install()
     assert f"{service.unit} is as it was" in again.stdout
@@ -152,7 +151,6 @@ def test_installed_it_is_ready_learns_with_its_own_key_tells_json_and_leaves_not
     assert user.told(UNIT, "ActiveState") == "inactive"
     assert not (place.home / "credentials").exists()
     assert (place.memories / "MEMORY.md").exists()
-    assert service.memoryd("service", "uninstall").stdout.startswith("there was no service to remove")
 
 
 def test_a_hung_daemon_is_ended_by_the_watchdog_and_a_killed_one_comes_back_until_the_limit_of_starts(

@@ -120,9 +120,8 @@ def test_the_end_of_the_log_comes_before_the_error_when_it_does_not_start(
 ) -> None:
     installed(shell, monkeypatch)
     programs.when("systemctl --user restart *", (1, "", "Job failed\n"))
-    programs.when(
-        "systemctl --user show memoryd.service *", shown(ActiveState="failed", ExecMainCode=1, ExecMainStatus=78)
-    )
+    failed = shown(ActiveState="failed", Result="exit-code", ExecMainCode=1, ExecMainStatus=78)
+    programs.when("systemctl --user show memoryd.service *", failed)
     programs.when("journalctl *", (0, '{"schema": 1}\nmemoryd: a wrong key\n', ""))
     said = shell("service", "restart")
     assert said.code == 1
