@@ -23,7 +23,7 @@ ELSEWHERE: Final = 1 / 3
 """When somebody asks from within a project, what holds in another must fit three times as well to come first."""
 EVERYWHERE: Final = 0.9
 """What holds in the project itself is the more specific, where something that holds everywhere fits as well."""
-KIND_SHARES: Final[Mapping[str, float]] = {"bullet": 1.0, "skill": 0.9, "task": 0.8, "summary": 0.6}
+KIND_SHARES: Final[Mapping[str, float]] = {"bullet": 1.0, "skill": 0.9, "task": 0.8, "summary": 0.5}
 """The handbook is what holds now; a summary is what one session saw, which may have been overtaken since."""
 MANY_USES: Final = 20
 

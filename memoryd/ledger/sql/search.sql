@@ -65,14 +65,15 @@ SELECT scope FROM steps WHERE scope IS NOT NULL;
 SELECT count(*) FROM search_words WHERE search_words MATCH :words;
 
 -- name: rank_matches
--- The best matches by their words alone: what is shown counts most, then the headings above, then identifiers in parts.
-SELECT rowid, bm25(search_words, 4.0, 1.5, 1.0, 0.0) AS score FROM search_words
+-- The best matches by their words alone. The headings above count as what is shown does: a statement seldom repeats what
+-- it is about. Parts of identifiers repeat what is there already, and count half.
+SELECT rowid, bm25(search_words, 1.0, 1.0, 0.5, 0.0) AS score FROM search_words
 WHERE search_words MATCH :words
 ORDER BY score LIMIT :limit;
 
 -- name: rank_recent_matches
 -- The same among what is not older than an instant; what is of no known time is older.
-SELECT w.rowid, bm25(search_words, 4.0, 1.5, 1.0, 0.0) AS score
+SELECT w.rowid, bm25(search_words, 1.0, 1.0, 0.5, 0.0) AS score
 FROM search_words AS w JOIN search_entries AS e ON e.id = w.rowid
 WHERE search_words MATCH :words AND e.updated_at >= :since
 ORDER BY score LIMIT :limit;

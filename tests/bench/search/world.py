@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 
 from tests.bench.search.topics import PARTS, PROJECTS, TOPICS, Topic
 
-SEED: Final = 20261130
+SEED: Final = 20261201
+"""Of the results that are kept; the ranking's numbers were chosen by the questions of other seeds, 1 and 2."""
 NOW: Final = datetime(2026, 11, 30, tzinfo=UTC)
 SESSIONS: Final = 256
 PARTS_EACH: Final = 10
