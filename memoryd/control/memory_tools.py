@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
-from memoryd.control import claims_told, noting
+from memoryd.control import claims_told
 from memoryd.errors import MemorydError, UsageError
 from memoryd.ledger.database import Ledger
 from memoryd.recall import hook, reading
@@ -177,6 +177,8 @@ def _why(desk: Desk, request: Why) -> str:
 
 
 def _noted(desk: Desk, request: Note, client: str) -> str:
+    from memoryd.control import noting  # what takes the lock is a third of the start, and seldom needed
+
     by = NOT_FOR_A_NAME.sub("-", client).strip("-")[:60] or AGENT
     text = with_origin(request.text, by=by, session=request.session, quote=request.quote)
     path = noting.write(desk.settings, text)

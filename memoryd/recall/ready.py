@@ -23,7 +23,9 @@ from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE, Home
 from memoryd.workspace.summary import Topic, parse_summary
 
 FORMAT: Final = 1
-"""Grows when the same memory makes other files, so that an upgrade rewrites them."""
+"""Of the index: what other formats say is not read."""
+TEXTS: Final = 2
+"""Grows when the same memory makes other texts, so that an upgrade rewrites them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Circumstances:
 
     def stamp(self, commit: str) -> str:
         """Digest what the files of a commit depend on; use does not count, since it would rewrite them all the time."""
-        parts = [FORMAT, commit, self.recall.model_dump(mode="json"), sorted(self.homes), sorted(self.without_recall)]
+        versions, settings = [FORMAT, TEXTS], self.recall.model_dump(mode="json")
+        parts = [versions, commit, settings, sorted(self.homes), sorted(self.without_recall)]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

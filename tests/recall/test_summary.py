@@ -55,6 +55,8 @@ def test_what_is_injected_is_marked_told_as_a_record_and_says_how_to_search() ->
     assert text.endswith("\n</memoryd_memory>\n")
     assert "a record of earlier sessions" in text
     assert f"{MEMORIES}/MEMORY.md" in text
+    assert "the tool `search` of the MCP server memoryd" in text
+    assert "`memoryd search WORDS`" in text
     assert "<oai-mem-citation>" in text
     assert "- Use tabs." in text
     assert "v1\n" not in text
