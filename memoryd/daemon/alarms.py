@@ -60,12 +60,9 @@ class Alarms:
             return
         standing.is_told = True
         log.warning("stage.stalled", kind=kind.value, count=work, seconds=round(seconds))
-        self._duty.troubles[trouble] = Trouble(
-            trouble,
-            "warning",
-            f"{NAMES[kind]} has work ({work}) and had no success for {round(seconds / 3600, 1):g} hours",
-            "`memoryd jobs` says what each job waits for; `memoryd doctor` tests the provider",
-        )
+        message = f"{NAMES[kind]} has work ({work}) and had no success for {round(seconds / 3600, 1):g} hours"
+        remedy = "`memoryd jobs` says what each job waits for; `memoryd doctor` tests the provider"
+        self._duty.report(Trouble(trouble, "warning", message, remedy))
 
 
 def expected_seconds(kind: JobKind, settings: Settings) -> float:

@@ -34,7 +34,7 @@ class Answering:
                 report = await self._pass(request, tell)
                 return as_json(report)
             case "health":
-                troubles = [trouble.as_json() for trouble in self._duty.troubles.values()]
+                troubles = [trouble.as_json() for trouble in self._duty.troubles_at(context.clock.monotonic())]
                 return {"paused": self._storage.reason, "since": self._storage.since, "troubles": troubles}
             case "probe":
                 model = context.extract if request.get("stage") == "extract" else context.consolidate

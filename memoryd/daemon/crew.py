@@ -13,7 +13,7 @@ from memoryd import logs
 from memoryd.daemon import control_socket
 from memoryd.daemon.alarms import Alarms
 from memoryd.daemon.answering import Answering
-from memoryd.daemon.duty import Duty
+from memoryd.daemon.duty import Duty, Trouble
 from memoryd.daemon.house import mend_clock_damage, worker_name
 from memoryd.daemon.storage import Storage
 from memoryd.daemon.ticker import JUMP_SECONDS, ClockWatch, Ticker
@@ -47,6 +47,8 @@ WATCHDOG_SECONDS = 15.0
 ALARM_SECONDS = 300.0
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 300.0
+RECOVERED_SECONDS = 60.0
+"""A service that has run for so long after a pause works again."""
 DISK_PAUSE_SECONDS = 30.0
 RESULT_PATIENCE_SECONDS = 3_600.0
 """A result that the disk refuses is kept in memory this long: it is paid for."""
@@ -83,7 +85,8 @@ class Crew:
         said = ["paused: the disk takes nothing"] if self._storage.reason is not None else []
         said += [f"reading {stage1} session{'' if stage1 == 1 else 's'}"] if stage1 else []
         said += ["rewriting the memory"] if consolidations else []
-        said += ["needs a look: `memoryd status`"] if self._duty.troubles else []
+        is_well = not self._duty.troubles_at(self.context.clock.monotonic())
+        said += [] if is_well else ["needs a look: `memoryd status`"]
         return "; ".join(said) or "watching for idle sessions"
 
     def look_after_soon(self) -> None:
@@ -168,8 +171,9 @@ class Crew:
 
     async def _forever(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         """Keep one service going: what it cannot handle is logged, and it starts again after a growing pause."""
-        pause = FIRST_PAUSE_SECONDS
+        pause, clock = 0.0, self.context.clock
         while not self._leaving.is_set():
+            began = clock.monotonic()
             try:
                 await loop()
                 return
@@ -183,12 +187,20 @@ class Crew:
                 await self._pause(DISK_PAUSE_SECONDS)
                 await self._storage.look_again()
             except MemorydError as error:
+                pause = next_pause(pause, clock.monotonic() - began)
                 log.error("service.failed", service=name, error=str(error), retry_in=pause)
-                await self._pause(pause)
+                await self._recover(name, pause, error.message)
             except Exception as error:
+                pause = next_pause(pause, clock.monotonic() - began)
                 log.exception("service.crashed", service=name, error_class=type(error).__name__, retry_in=pause)
-                await self._pause(pause)
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+                await self._recover(name, pause, f"a fault in memoryd ({type(error).__name__})")
+
+    async def _recover(self, name: str, pause: float, error: str) -> None:
+        """Wait before a service starts again; health is degraded until it has run for a while."""
+        until = self.context.clock.monotonic() + pause + RECOVERED_SECONDS
+        message = f"a part of memoryd ({name}) fails and is started again: {error}"
+        self._duty.report(Trouble(f"{name}_failing", "warning", message, "its log says more", until))
+        await self._pause(pause)
 
     async def _discover(self) -> None:
         while not self._leaving.is_set():
@@ -303,3 +315,10 @@ class Crew:
 
     def _roots(self) -> list[Path]:
         return [home for agent in self.context.agents.values() for home in agent.homes]
+
+
+def next_pause(last: float, ran: float) -> float:
+    """Return how long (seconds) a service that ran for `ran` rests: twice the last pause, unless it had recovered."""
+    if not last or ran >= LONGEST_PAUSE_SECONDS:
+        return FIRST_PAUSE_SECONDS
+    return min(2 * last, LONGEST_PAUSE_SECONDS)

@@ -1,7 +1,8 @@
 """What all crews of one daemon share: the wish to stop, who makes a pass, who is still at work, what is wrong."""
 
 import asyncio
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import dataclass, field
 
 from memoryd.daemon.notify import notify
 from memoryd.daemon.wakeup import Wakeup
@@ -10,16 +11,20 @@ from memoryd.errors import LeaseLost, LedgerCorrupt
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that degrades a running daemon; what `status` says of it. `severity` is "warning" or "error"."""
+    """Something that degrades a running daemon; what `status` says of it. `severity` is "warning" or "error".
+
+    What is not renewed until then (monotonic seconds) is over.
+    """
 
     id: str
     severity: str
     message: str
     remedy: str
+    until: float = math.inf
 
     def as_json(self) -> dict[str, str]:
         """Render it for the socket."""
-        return asdict(self)
+        return {"id": self.id, "severity": self.severity, "message": self.message, "remedy": self.remedy}
 
 
 @dataclass(slots=True)
@@ -42,13 +47,22 @@ class Duty:
     """Which bound was passed that no daemon should come to; `exhaustion` is set with it."""
     exhaustion: asyncio.Event = field(default_factory=asyncio.Event)
     troubles: dict[str, Trouble] = field(default_factory=dict)
-    """By id: what is wrong now."""
+    """By id: what is or was wrong; `troubles_at` says what is."""
     _said: str = ""
 
     def give_up(self, error: LeaseLost | LedgerCorrupt) -> None:
         """Stop for good: the ledger is somebody else's, or damaged."""
         self.lost = error
         self.stopping.set()
+
+    def report(self, trouble: Trouble) -> None:
+        """Let health be degraded by this from now on."""
+        self.troubles[trouble.id] = trouble
+
+    def troubles_at(self, monotonic: float) -> list[Trouble]:
+        """Return what is wrong now, and forget what is over."""
+        self.troubles = {name: trouble for name, trouble in self.troubles.items() if trouble.until > monotonic}
+        return list(self.troubles.values())
 
     def exhaust(self, reason: str) -> None:
         """Take no more work, and end so that the service manager starts a new daemon."""

@@ -17,8 +17,8 @@ LONGEST_BEAT_SECONDS = 5.0
 BEATS_PER_WATCHDOG = 4
 """Three beats may be lost before the service manager's patience ends."""
 LATE_SECONDS = 1.0
-PUNCTUAL_BEATS = 12
-"""After so many punctual beats the loop's lateness is forgiven."""
+FORGIVEN_SECONDS = 60.0
+"""After so long without another one a lateness is forgiven."""
 START_SECONDS = 60
 """While it starts, each beat asks for so much more time: a large ledger may be looked through first."""
 LONGEST_START_SECONDS = 1_800.0
@@ -47,7 +47,6 @@ class Pulse:
         self._own_log = own_log
         self._bounds = bounds or Bounds()
         self._measure = measure
-        self._punctual = 0
         self._began = clock.monotonic()
 
     async def run(self) -> None:
@@ -77,16 +76,12 @@ class Pulse:
             self._own_log.rotate_if_large()
 
     def _judge_lateness(self, late: float) -> None:
-        if late >= LATE_SECONDS:
-            self._punctual = 0
-            log.warning("loop.delayed", seconds=round(late, 1))
-            message = f"the event loop of memoryd stood still for {late:.1f} seconds"
-            remedy = "the machine was overloaded or stopped, or memoryd has a fault: its log says when (loop.delayed)"
-            self._duty.troubles[LATE] = Trouble(LATE, "warning", message, remedy)
-        elif LATE in self._duty.troubles:
-            self._punctual += 1
-            if self._punctual >= PUNCTUAL_BEATS:
-                del self._duty.troubles[LATE]
+        if late < LATE_SECONDS:
+            return
+        log.warning("loop.delayed", seconds=round(late, 1))
+        message = f"the event loop of memoryd stood still for {late:.1f} seconds"
+        remedy = "the machine was overloaded or stopped, or memoryd has a fault: its log says when (loop.delayed)"
+        self._duty.report(Trouble(LATE, "warning", message, remedy, self._clock.monotonic() + FORGIVEN_SECONDS))
 
     def _judge_usage(self, has: Usage) -> None:
         over = {f"{excess.what}_grown": excess for excess in excesses(has, self._bounds)}
@@ -100,7 +95,7 @@ class Pulse:
         if trouble not in self._duty.troubles:
             log.warning("usage.exceeded", what=excess.what, has=excess.has, bound=excess.bound)
         remedy = "it starts anew by itself if it goes on; please report it with the log"
-        self._duty.troubles[trouble] = Trouble(trouble, "warning", str(excess), remedy)
+        self._duty.report(Trouble(trouble, "warning", str(excess), remedy))
         if excess.is_hard and self._duty.exhausted is None:
             log.error("daemon.exhausted", what=excess.what, has=excess.has, bound=excess.bound)
             self._duty.exhaust(str(excess))

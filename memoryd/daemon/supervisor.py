@@ -189,12 +189,8 @@ class Supervisor:
         self._current.look_after_soon()
 
     def _refuse(self, message: str, remedy: str) -> None:
-        self._duty.troubles[REFUSED] = Trouble(
-            REFUSED,
-            "error",
-            f"memoryd goes on with its old settings, since the new ones were refused: {message}",
-            f"{remedy or 'correct them'}; then reload again",
-        )
+        told = f"memoryd goes on with its old settings, since the new ones were refused: {message}"
+        self._duty.report(Trouble(REFUSED, "error", told, f"{remedy or 'correct them'}; then reload again"))
 
     @property
     def _current(self) -> Crew:

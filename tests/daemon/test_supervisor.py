@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from memoryd.clock import SystemClock
-from memoryd.daemon.crew import DISK_PAUSE_SECONDS, DRAIN_SECONDS, WATCHDOG_SECONDS
+from memoryd.daemon.crew import (
+    DISK_PAUSE_SECONDS,
+    DRAIN_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    RECOVERED_SECONDS,
+    WATCHDOG_SECONDS,
+    next_pause,
+)
 from memoryd.daemon.pulse import LONGEST_BEAT_SECONDS
 from memoryd.daemon.ticker import JUMP_SECONDS
 from memoryd.daemon.vitals import Bounds
@@ -134,8 +141,22 @@ async def test_a_service_that_fails_starts_again_after_a_growing_pause_beside_th
         assert crash["error_class"] == "ZeroDivisionError"
         await daemon.pass_time(2)
         await daemon.logged("service.failed", service="discover", retry_in=4.0)
+        said = str((await daemon.ask(do="health"))[0]["troubles"])
+        assert "'discover_failing'" in said
+        assert "is started again: odd again" in said
         await daemon.pass_time(4)
         await daemon.logged("consolidation.published")
+        await daemon.pass_time(RECOVERED_SECONDS)
+        assert (await daemon.ask(do="health"))[0]["troubles"] == []
+
+
+def test_the_pause_of_a_service_grows_and_begins_anew_once_it_had_recovered() -> None:
+    pauses = [0.0]
+    for _ in range(10):
+        pauses.append(next_pause(pauses[-1], ran=1.0))
+    assert pauses[1:4] == [1.0, 2.0, 4.0]
+    assert pauses[-1] == next_pause(pauses[-1], ran=LONGEST_PAUSE_SECONDS - 1) == LONGEST_PAUSE_SECONDS
+    assert next_pause(pauses[-1], ran=LONGEST_PAUSE_SECONDS) == 1.0
 
 
 class Filled:

@@ -157,10 +157,10 @@ class World:
     def write_note(self) -> None:
         """A person asks for something to be remembered, by a file of the folder."""
         notes = self.place.memories / "extensions" / "ad_hoc" / "notes"
-        if notes.is_dir():
-            stamp = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime())
-            (notes / f"{stamp}-wish-{self.happened.notes}.md").write_text(f"Remember wish {self.happened.notes}.\n")
-            self.happened.notes += 1
+        notes.mkdir(parents=True, exist_ok=True)
+        stamp = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime())
+        (notes / f"{stamp}-wish-{self.happened.notes}.md").write_text(f"Remember wish {self.happened.notes}.\n")
+        self.happened.notes += 1
 
     def forget_requests(self) -> None:
         """The server's memory of requests is ours, not the daemon's."""
