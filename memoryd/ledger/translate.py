@@ -11,6 +11,7 @@ from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt, StorageError
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 DAMAGED_REMEDY = "`memoryd run` or `memoryd sync` sets it aside whole and goes on from the newest sound backup"
 _UNDECODABLE = "Could not decode to UTF-8"
+_WITHOUT_SEARCH = "no such module: fts5"
 _PRIMARY = 0xFF
 """SQLite's extended codes keep the primary one in their low byte."""
 
@@ -48,6 +49,8 @@ def _from_sqlite(error: sqlite3.Error, path: Path, attempt: str) -> StorageError
         return LedgerBusy(what, remedy="another process works on it; try again when it has finished")
     if code == sqlite3.SQLITE_CANTOPEN:
         return StorageError(what, remedy="look at the path and its permissions")
+    if str(error) == _WITHOUT_SEARCH:
+        return StorageError(what, remedy="use a Python whose SQLite has FTS5, as those of python.org and of systems do")
     return StorageError(what, remedy="`memoryd doctor` looks further")
 
 

@@ -33,6 +33,7 @@ def _sqlite_error(code: int | None) -> sqlite3.Error:
         (_sqlite_error(sqlite3.SQLITE_CANTOPEN), StorageError, "permissions"),
         (_sqlite_error(sqlite3.SQLITE_IOERR_FSYNC), StorageError, "memoryd doctor"),
         (_sqlite_error(None), StorageError, "memoryd doctor"),
+        (sqlite3.OperationalError("no such module: fts5"), StorageError, "FTS5"),
         (OSError(errno.ENOSPC, "No space left on device"), DiskFull, "disk space"),
         (OSError(errno.EROFS, "Read-only file system"), DiskFull, "writable"),
         (OSError(errno.ENOENT, "No such file or directory"), StorageError, "memoryd init"),

@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final, TypeAlias
 
-from tests.bench.search.topics import PARTS, PROJECTS, TOPICS, Topic
+from tests.bench.search.names import PARTS, PROJECTS
+from tests.bench.search.topics import TOPICS, Topic
 
 SEED: Final = 20261201
 """Of the results that are kept; the ranking's numbers were chosen by the questions of other seeds, 1 and 2."""
