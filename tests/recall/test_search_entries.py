@@ -4,16 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memoryd.ledger import claims
 from memoryd.ledger import search as index
 from memoryd.ledger.claims import NewClaim
-from memoryd.recall.entries import UNKNOWN_SCOPE, is_indexed
+from memoryd.recall.entries import UNKNOWN_SCOPE, Source, entries_of, is_indexed, opening_of, rows_digest_of
 from memoryd.recall.passages import MAX_PASSAGE, Passage, passages_of
 from memoryd.recall.search import Kind
 from memoryd.recall.search_words import terms_of
 from memoryd.recall.snippets import MAX_SNIPPET, snippet_of
 from memoryd.redact import Redactor
+from memoryd.workspace.folder import Folder
 from tests.recall.search_folder import NOW, SearchFolder, a_group, a_search_folder, a_summary
 
 
@@ -171,3 +174,57 @@ def test_a_snippet_is_the_part_with_what_was_asked_for() -> None:
     assert snippet.startswith("…")
     assert snippet.endswith("…")
     assert snippet_of("short\nand\tsweet", terms_of("x")) == "short and sweet"
+
+
+ROWS = st.sampled_from(
+    [
+        "# Task Group: shop",
+        "scope: x",
+        "applies_to: cwd=/src/shop; reuse_rule=y",
+        "applies_to: cwd=any",
+        "## Task 1: do it",
+        "## Task 2:",
+        "### rollout_summary_files",
+        "- rollout_summaries/a.md (x)",
+        "### keywords",
+        "- helm, , k8s",
+        "## User preferences",
+        "## Reusable knowledge",
+        "- tabs [Task 1] [stated]",
+        "- [stated]",
+        "  and more",
+        "* star",
+        "-",
+        "- a [ad-hoc note]",
+        "",
+        "   ",
+        "```",
+        "Key steps:",
+        "---",
+        "name: x",
+        "thread_id: a",
+        "cwd: unknown",
+        "# ",
+        "x\ry",
+        "\u2028",
+        "記憶",
+        "- tabs [Task 1] [stated]",
+    ]
+)
+
+
+@given(handbook=st.lists(ROWS, max_size=25), other=st.lists(st.one_of(ROWS, st.text(max_size=12)), max_size=25))
+@settings(max_examples=120, deadline=None)
+def test_whatever_a_file_holds_each_entry_names_lines_of_it(handbook: list[str], other: list[str]) -> None:
+    others = dict.fromkeys(("rollout_summaries/a.md", "skills/x/SKILL.md"), "\n".join(other))
+    texts = {"MEMORY.md": "\n".join(handbook), **others}
+    rows = {path: text.split("\n") for path, text in texts.items()}
+
+    made = entries_of(Source(Folder(texts), rows, {}, {}), list(texts))
+
+    for path, entries in made.items():
+        for entry in entries:
+            assert 1 <= entry.line <= entry.end_line <= len(rows[path])
+            assert entry.rows_digest == rows_digest_of(rows[path][entry.line - 1 : entry.end_line])
+            assert entry.opening == opening_of(rows[path][entry.line - 1])
+            assert any(character.isalnum() for character in entry.text) or entry.kind in {"bullet", "task"}
