@@ -17,6 +17,7 @@ from memoryd.daemon.endings import Done, Ending, ending_of, log_run
 from memoryd.daemon.heartbeat import renew
 from memoryd.errors import DiskFull, JobCapReached, LeaseLost, LedgerBusy, LedgerCorrupt, MemorydError
 from memoryd.ledger import jobs
+from memoryd.ledger.attempts import WorkedBy
 from memoryd.ledger.jobs import ConsolidateTiming, Lease
 from memoryd.ledger.policy import retry_delay
 from memoryd.ledger.states import JobKind
@@ -124,6 +125,7 @@ class Worker:
 
     def _ask_for_lease(self) -> partial[Lease | None]:
         settings = self._context.settings.ledger
+        model = self._context.extract if self._kind is JobKind.STAGE1 else self._context.consolidate
         return partial(
             jobs.claim,
             kind=self._kind,
@@ -135,19 +137,12 @@ class Worker:
             retry_cap=settings.retry_cap,
             held={lease.token for lease in self._context.held},
             only=self._only,
-        )
-
-    async def _mark(self, lease: Lease) -> None:
-        """Record which model works on this run, so that its history says so even if it crashes."""
-        model = self._context.extract if lease.kind is JobKind.STAGE1 else self._context.consolidate
-        await self._context.ledger.write(
-            jobs.mark_run, lease, provider=model.provider, model=model.model, fingerprint=model.fingerprint
+            worked_by=WorkedBy(model.provider, model.model, model.fingerprint),
         )
 
     async def _see_through(self, lease: Lease) -> Done:
         clock, started = self._context.clock, self._context.clock.monotonic()
         try:
-            await self._mark(lease)
             outcome = await self._run_under_heartbeat(lease)
             # The attempt's length is that of the monotonic clock: the wall clock may have been set meanwhile.
             timed = replace(lease, claimed_at=clock.now() - (clock.monotonic() - started))

@@ -50,6 +50,17 @@ def _make(*, outcome: str | None, **columns: object) -> AttemptRow:
     return AttemptRow(outcome=Outcome(outcome) if outcome else None, **columns)  # type: ignore[arg-type]  # columns of SELECT *
 
 
+class WorkedBy(NamedTuple):
+    """Which model works on a run; `fingerprint` names program, model and prompts."""
+
+    provider: str | None = None
+    model: str | None = None
+    fingerprint: str | None = None
+
+
+NO_MODEL = WorkedBy()
+
+
 class Beginning(TypedDict):
     """A run that has just been claimed, as the claim's row tells it."""
 
@@ -60,6 +71,9 @@ class Beginning(TypedDict):
     worker_id: str
     input_watermark: int
     started_at: int
+    provider: str | None
+    model: str | None
+    fingerprint: str | None
 
 
 def begin(conn: sqlite3.Connection, beginning: Beginning) -> None:
@@ -81,15 +95,6 @@ def end(conn: sqlite3.Connection, attempt_id: int | None, ending: Ending, *, now
             "error_class": ending.error_class,
             "error": ending.error,
         },
-    )
-
-
-def mark(conn: sqlite3.Connection, attempt_id: int, *, provider: str, model: str, fingerprint: str | None) -> None:
-    """Record which model works on a run, and the fingerprint of program, model and prompt."""
-    change(
-        conn,
-        _SQL["mark_attempt"],
-        {"id": attempt_id, "provider": provider, "model": model, "fingerprint": fingerprint},
     )
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from memoryd.errors import LeaseLost
 from memoryd.ledger import attempts, outputs, policy, proposals, publications, queries, sessions
-from memoryd.ledger.attempts import AttemptRow, Beginning, Ending
+from memoryd.ledger.attempts import NO_MODEL, AttemptRow, Beginning, Ending, WorkedBy
 from memoryd.ledger.claims import Circumstances, NewClaim, replace_claims
 from memoryd.ledger.enqueueing import (
     enqueue_consolidation,
@@ -73,7 +73,6 @@ __all__ = [
     "holds",
     "last_success_at",
     "list_jobs",
-    "mark_run",
     "mend_waits",
     "new_token",
     "next_ready_at",
@@ -162,13 +161,15 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
     retry_cap: float,
     held: Collection[str] = (),
     only: str | None = None,
+    worked_by: WorkedBy = NO_MODEL,
     mint: Callable[[], str] = new_token,
 ) -> Lease | None:
     """Lease the oldest ready job of the kind, or None when there is none or `max_running` leases are live.
 
     Leases that are over are taken back first and recorded as crashes; from the third crash at one watermark on, tries
     are `retry_cap` seconds apart. `held` are the tokens of runs whose tasks live in this process: those are never
-    taken, whatever the clock says. `only` names the one job that may be taken. `mint` makes the token.
+    taken, whatever the clock says. `only` names the one job that may be taken. `worked_by` is recorded at once, so that
+    the history of a run that crashes says what worked on it. `mint` makes the token.
     """
     running_now = leased(conn, kind)
     over = [job for job in running_now if job.token not in held and not is_live(job, now)]
@@ -186,6 +187,7 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
         "lease_until": policy.later(now + lease_seconds),
         "lease_seconds": lease_seconds,
         "max_attempts": max_attempts,
+        "fingerprint": worked_by.fingerprint,
     }
     taken = conn.execute(_SQL["claim_job"], parameters).fetchall()
     if not taken:
@@ -213,6 +215,9 @@ def claim(  # noqa: PLR0913 - facts that no value would tie together
         "worker_id": worker_id,
         "input_watermark": input_watermark,
         "started_at": int(now),
+        "provider": worked_by.provider,
+        "model": worked_by.model,
+        "fingerprint": worked_by.fingerprint,
     }
     attempts.begin(conn, beginning)
     return lease
@@ -229,12 +234,6 @@ def heartbeat(conn: sqlite3.Connection, lease: Lease, *, now: float, lease_secon
 def holds(conn: sqlite3.Connection, lease: Lease) -> bool:
     """Tell whether the lease still names the job's holder."""
     return fetch_job(conn, _SQL["find_held"], _guard(lease)) is not None
-
-
-def mark_run(conn: sqlite3.Connection, lease: Lease, *, provider: str, model: str, fingerprint: str | None) -> None:
-    """Record which model works on the job; `fingerprint` names version, model and prompt of the run."""
-    _move(conn, "mark_fingerprint", lease, {"fingerprint": fingerprint})
-    attempts.mark(conn, lease.attempt_id, provider=provider, model=model, fingerprint=fingerprint)
 
 
 def complete(

@@ -71,7 +71,6 @@ MOVES: dict[str, Move] = {
     "record_crash": _move((_R,), (_P,)),
     "renew_lease": _move((_R,), (_R,)),
     "request_cancel": _move((_R,), (_R,)),
-    "mark_fingerprint": _move((_R,), (_R,)),
     "complete_job": _move((_R,), (_D,)),
     "complete_and_reopen": _move((_R,), (_P,)),
     "cover_newer": _move((_P,), (_D,)),

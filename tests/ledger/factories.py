@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import replace
 
 from memoryd.ledger import jobs, sessions
+from memoryd.ledger.attempts import NO_MODEL, WorkedBy
 from memoryd.ledger.jobs import Completion, ConsolidateTiming, ConsolidationCompletion, Lease
 from memoryd.ledger.outputs import NewOutput
 from memoryd.ledger.sessions import Covered, SessionRow, Sighting
@@ -82,6 +83,7 @@ def claim(
     held: tuple[str, ...] = (),
     only: str | None = None,
     max_attempts: int = MAX_ATTEMPTS,
+    worked_by: WorkedBy = NO_MODEL,
 ) -> Lease | None:
     return jobs.claim(
         conn,
@@ -94,6 +96,7 @@ def claim(
         retry_cap=RETRY_CAP,
         held=held,
         only=only,
+        worked_by=worked_by,
     )
 
 

@@ -156,6 +156,7 @@ class Model:
         job.lease_until = job.ready_at = until
         job.retry_at = job.wait_reason = job.enqueued_at = None
         job.cancel_requested, job.retry_remaining = 0, min(job.retry_remaining, MAX_ATTEMPTS)
+        job.fingerprint = token
         job.attempt_id = len(self.runs) + 1
         self.runs[job.attempt_id] = Run(job.key, job.epoch)
         return replace(job)
@@ -208,9 +209,6 @@ class Model:
     def renew(self, job: Job, now: float) -> bool:
         job.lease_until = job.ready_at = math.ceil(now + LEASE_SECONDS)
         return bool(job.cancel_requested)
-
-    def mark(self, job: Job, fingerprint: str) -> None:
-        job.fingerprint = fingerprint
 
     def fail(self, job: Job, *, now: float, covers: int, retry_at: float) -> None:
         self._close(job, Outcome.FAILED)

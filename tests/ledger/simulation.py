@@ -41,7 +41,6 @@ _CHOICES: dict[str, int] = {
     "defer": 3,
     "release": 3,
     "beat": 8,
-    "mark": 1,
     "ask": 4,
     "settle": 4,
     "dirty": 5,
@@ -155,10 +154,6 @@ class Schedule:
     def _beat(self, daemon: Daemon, fault: Fault) -> None:
         if (run := self._run(daemon)) is not None:
             self.world.beat(daemon, run, fault)
-
-    def _mark(self, daemon: Daemon, fault: Fault) -> None:
-        if (run := self._run(daemon)) is not None:
-            self.world.mark(daemon, run, fault)
 
     def _ask(self, daemon: Daemon, fault: Fault) -> None:
         if (run := self._run(daemon)) is not None:

@@ -37,7 +37,7 @@ KINDS = st.sampled_from(JobKind)
 DAEMONS = st.integers(0, 1)
 PASSING = st.sampled_from((0.0, 0.4, 1.0, 59.0, 180.0, 200.5, 700.0, 22_000.0))
 JUMPS = st.sampled_from((-10_800.0, -90.0, 200.0, 172_800.0))
-ACTS = st.sampled_from(("beat", "complete", "nothing", "fail", "defer", "release", "mark", "ask", "settle", "look_up"))
+ACTS = st.sampled_from(("beat", "complete", "nothing", "fail", "defer", "release", "ask", "settle", "look_up"))
 ENDINGS = st.sampled_from(("complete", "nothing", "fail", "defer", "release", "beat"))
 FAULTS = st.just(NO_FAULT) | st.builds(Fault, st.sampled_from(Trouble), st.integers(0, 8))
 
@@ -110,8 +110,6 @@ class Histories(RuleBasedStateMachine):
                 world.release(holder, run, fault)
             case "beat":
                 world.beat(holder, run, fault)
-            case "mark":
-                world.mark(holder, run, fault)
             case "ask":
                 world.ask(holder, run, fault)
             case "settle":

@@ -6,6 +6,7 @@ import pytest
 
 from memoryd.errors import LeaseLost
 from memoryd.ledger import attempts, claims, jobs, outputs, publications, sessions
+from memoryd.ledger.attempts import WorkedBy
 from memoryd.ledger.claims import NewClaim
 from memoryd.ledger.jobs import Completion, ConsolidateTiming, ConsolidationCompletion, Lease
 from memoryd.ledger.outputs import Snapshot
@@ -279,9 +280,8 @@ def _everything(conn: sqlite3.Connection) -> list[str]:
         lambda conn, lease: jobs.fail(conn, lease, now=NOW, retry_at=NOW, error="e", error_class="E"),
         lambda conn, lease: jobs.defer(conn, lease, now=NOW, until=NOW, reason="rate_limited", error=None),
         lambda conn, lease: jobs.release(conn, lease, now=NOW),
-        lambda conn, lease: jobs.mark_run(conn, lease, provider="p", model="m", fingerprint="f"),
     ],
-    ids=["heartbeat", "complete", "nothing", "fail", "defer", "release", "mark"],
+    ids=["heartbeat", "complete", "nothing", "fail", "defer", "release"],
 )
 def test_i2_a_holder_that_lost_its_lease_changes_no_row(conn: sqlite3.Connection, ending: object) -> None:
     lost = a_lease(conn)
@@ -578,10 +578,10 @@ def test_a_released_job_is_claimable_at_once_with_all_its_attempts(conn: sqlite3
 # --- what a run is made with
 
 
-def test_a_run_is_marked_with_its_model_and_fingerprint(conn: sqlite3.Connection) -> None:
-    lease = a_lease(conn)
+def test_a_claim_records_the_model_and_the_fingerprint_of_its_run(conn: sqlite3.Connection) -> None:
+    enqueue(conn)
 
-    jobs.mark_run(conn, lease, provider="openai", model="gpt", fingerprint="0.1/gpt/abc")
+    assert claim(conn, worked_by=WorkedBy("openai", "gpt", "0.1/gpt/abc"))
 
     attempt = _last_attempt(conn)
     assert (attempt.provider, attempt.model, attempt.fingerprint) == ("openai", "gpt", "0.1/gpt/abc")

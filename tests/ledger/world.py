@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from memoryd.ledger import jobs, outputs, publications, sessions, spend
+from memoryd.ledger.attempts import WorkedBy
 from memoryd.ledger.claims import NewClaim
 from memoryd.ledger.discovery import enqueue_due
 from memoryd.ledger.jobs import Lease
@@ -176,6 +177,7 @@ class World(Surroundings):
                 retry_cap=RETRY_CAP,
                 held=held,
                 only=only,
+                worked_by=WorkedBy("p", "m", token),
                 mint=lambda: token,
             )
 
@@ -261,14 +263,6 @@ class World(Surroundings):
         job = self.model.jobs.get((run.lease.kind, run.lease.job_key))
         holds = job is not None and (job.ownership_token, job.epoch) == (run.lease.token, run.lease.epoch)
         assert jobs.holds(self.reader, run.lease) == holds, "who holds the job is not who should"
-
-    def mark(self, daemon: Daemon, run: Running, fault: Fault = NO_FAULT) -> None:
-        self._step(
-            daemon,
-            lambda conn: jobs.mark_run(conn, run.lease, provider="p", model="m", fingerprint=run.lease.token),
-            lambda: self.model.mark(self._held(run.lease), run.lease.token),
-            fault,
-        )
 
     def ask(self, daemon: Daemon, run: Running, fault: Fault = NO_FAULT) -> None:
         """Send a request to a model: it is recorded before."""

@@ -1,19 +1,14 @@
 -- name: insert_attempt
--- The run that the claim has just begun, under the id that it gave it.
-INSERT INTO attempts (id, kind, job_key, epoch, worker_id, input_watermark, started_at)
-VALUES (:id, :kind, :job_key, :epoch, :worker_id, :input_watermark, :started_at);
+-- The run that the claim has just begun, under the id that it gave it. What died of a version, a model or a prompt can be
+-- found again by its fingerprint.
+INSERT INTO attempts (id, kind, job_key, epoch, worker_id, input_watermark, started_at, provider, model, fingerprint)
+VALUES (:id, :kind, :job_key, :epoch, :worker_id, :input_watermark, :started_at, :provider, :model, :fingerprint);
 
 -- name: end_attempt
 -- The first outcome stands.
 UPDATE attempts
 SET ended_at = :now, duration_ms = :duration_ms, outcome = :outcome, error_class = :error_class, error = :error
 WHERE id = :id AND outcome IS NULL;
-
--- name: mark_attempt
--- What died of a version, a model or a prompt can be found again by its fingerprint.
-UPDATE attempts
-SET provider = :provider, model = :model, fingerprint = :fingerprint
-WHERE id = :id;
 
 -- name: add_request
 -- The sums of a run grow with each settled request; all requests of a run go to one model.

@@ -24,7 +24,7 @@ SET status = 'running', worker_id = :worker_id, ownership_token = :token, epoch 
     started_at = :started_at, finished_at = NULL, lease_until = :lease_until, lease_seconds = :lease_seconds,
     ready_at = :lease_until, retry_at = NULL, wait_reason = NULL, enqueued_at = NULL, cancel_requested = 0,
     retry_remaining = min(retry_remaining, max(:max_attempts, 1)),
-    attempt_id = (SELECT coalesce(max(id), 0) + 1 FROM attempts)
+    fingerprint = :fingerprint, attempt_id = (SELECT coalesce(max(id), 0) + 1 FROM attempts)
 WHERE kind = :kind AND job_key = (
   SELECT job_key FROM jobs
   WHERE kind = :kind AND ready_at <= :now AND status = 'pending' AND (:only IS NULL OR job_key = :only)
@@ -59,12 +59,6 @@ WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch
 -- The holder hears of it at its next heartbeat.
 UPDATE jobs SET cancel_requested = 1
 WHERE kind = :kind AND job_key = :job_key AND status = 'running'
-RETURNING *;
-
--- name: mark_fingerprint
--- Which program, model and prompt work on it.
-UPDATE jobs SET fingerprint = :fingerprint
-WHERE kind = :kind AND job_key = :job_key AND ownership_token = :token AND epoch = :epoch
 RETURNING *;
 
 -- name: complete_job

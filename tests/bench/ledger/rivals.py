@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from memoryd.clock import SystemClock
 from memoryd.ledger import jobs, queries, sessions
+from memoryd.ledger.attempts import WorkedBy
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import ConsolidateTiming, Covered
 from memoryd.ledger.outputs import NewOutput
@@ -25,6 +26,7 @@ from memoryd.ledger.states import JobKind
 
 NOW = 1_700_000_000.0
 TIMING = ConsolidateTiming(debounce=120.0, min_interval=1800.0)
+MODEL = WorkedBy("provider", "model", "0.1/provider/model/0123456789abcdef")
 OUTPUT = "memory " * 439
 """3 KB."""
 
@@ -143,6 +145,7 @@ def claim(conn: sqlite3.Connection) -> jobs.Lease | None:
         max_running=2,
         max_attempts=3,
         retry_cap=21_600.0,
+        worked_by=MODEL,
     )
 
 

@@ -34,6 +34,9 @@ def a_rescan_rewrites_the_rows_with_a_secret_and_no_other(conn: sqlite3.Connecti
             worker_id="w",
             input_watermark=1,
             started_at=int(NOW),
+            provider=None,
+            model=None,
+            fingerprint=None,
         )
         attempts.begin(conn, run)
         conn.execute("UPDATE jobs SET last_error = ? WHERE job_key = ?", (word, thread))

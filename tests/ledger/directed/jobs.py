@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 
 from memoryd.ledger import jobs
+from memoryd.ledger.attempts import NO_MODEL, WorkedBy
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.policy import ConsolidateTiming
 from memoryd.ledger.states import MOVES, JobKind, Status, WaitReason
@@ -15,7 +16,6 @@ HOLDERS_STATEMENTS = (
     "record_crash",
     "renew_lease",
     "find_held",
-    "mark_fingerprint",
     "complete_job",
     "complete_and_reopen",
     "defer_job",
@@ -42,7 +42,6 @@ def what_concerns_one_row_finds_it_by_its_key(conn: sqlite3.Connection) -> None:
         "renew_lease",
         "find_held",
         "request_cancel",
-        "mark_fingerprint",
     ):
         assert "(kind=? AND job_key=?)" in _plan(conn, "jobs", name), name
     for name in (
@@ -104,8 +103,7 @@ def kinds_are_looked_at_and_revived_apart(conn: sqlite3.Connection) -> None:
 def what_died_of_another_fingerprint_is_tried_anew(conn: sqlite3.Connection) -> None:
     for thread, fingerprint in (("old", "v1"), ("same", "v2")):
         enqueue(conn, thread, max_attempts=1)
-        lease = _claim_once(conn)
-        jobs.mark_run(conn, lease, provider="p", model="m", fingerprint=fingerprint)
+        lease = _claim_once(conn, WorkedBy("p", "m", fingerprint))
         jobs.fail(conn, lease, now=NOW, retry_at=NOW, error="it broke", error_class="E")
     enqueue(conn, "waits", max_attempts=1)
     enqueue_global(conn)
@@ -150,7 +148,7 @@ def _fail_once(conn: sqlite3.Connection) -> Status:
     return jobs.fail(conn, lease, now=NOW, retry_at=NOW, error="it broke", error_class="E").status
 
 
-def _claim_once(conn: sqlite3.Connection) -> Lease:
+def _claim_once(conn: sqlite3.Connection, worked_by: WorkedBy = NO_MODEL) -> Lease:
     lease = jobs.claim(
         conn,
         kind=JobKind.STAGE1,
@@ -160,6 +158,7 @@ def _claim_once(conn: sqlite3.Connection) -> Lease:
         max_running=1,
         max_attempts=2,
         retry_cap=9,
+        worked_by=worked_by,
     )
     assert lease is not None
     return lease

@@ -22,14 +22,6 @@ def the_first_outcome_of_a_run_stands(conn: sqlite3.Connection) -> None:
     assert [run.outcome for run in attempts.of_job(conn, "k", "key")] == [Outcome.CRASHED]
 
 
-def a_run_is_marked_and_no_other(conn: sqlite3.Connection) -> None:
-    _run(conn, 1)
-    _run(conn, 2)
-    attempts.mark(conn, 1, provider="p", model="m", fingerprint="f")
-
-    assert [run.model for run in attempts.of_job(conn, "k", "key")] == [None, "m"]
-
-
 def a_request_counts_for_its_run_alone_and_once(conn: sqlite3.Connection) -> None:
     _run(conn, 1)
     _run(conn, 2)
@@ -101,6 +93,9 @@ def _run(conn: sqlite3.Connection, number: int) -> None:
             worker_id="w",
             input_watermark=1,
             started_at=int(NOW),
+            provider="p",
+            model="m",
+            fingerprint=None,
         ),
     )
 
@@ -134,7 +129,6 @@ def _settle(conn: sqlite3.Connection, request: int, *, tokens: int | None) -> bo
 
 SCHEDULES: tuple[Callable[[sqlite3.Connection], None], ...] = (
     the_first_outcome_of_a_run_stands,
-    a_run_is_marked_and_no_other,
     a_request_counts_for_its_run_alone_and_once,
     a_cap_is_of_one_utc_day,
     what_is_not_settled_counts_as_estimated_and_what_is_settled_as_it_was,
