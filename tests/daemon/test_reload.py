@@ -121,6 +121,20 @@ async def test_a_pass_that_was_asked_for_before_a_reload_is_answered_to_its_end(
     assert result["jobs"] == {"memory_stage1": {"remembered": 1}, "memory_consolidate_global": {"published": 1}}
 
 
+async def test_a_stop_does_not_wait_for_a_reload(tmp_path: Path, clock: FakeClock) -> None:
+    (tmp_path / "codex").mkdir()
+    written = Written(tmp_path, Answering(good_model))
+    async with a_reloading_daemon(written, tmp_path, clock) as daemon:
+        written.can_be_read.clear()
+        daemon.supervisor.reload()
+        await asyncio.sleep(0.05)
+        daemon.supervisor.stop()
+        await daemon.task
+        assert daemon.log.events("daemon.stopped")
+        assert not daemon.log.events("settings.reloaded")
+    assert written.closed == ["model-1"]
+
+
 @pytest.mark.parametrize(
     "trouble", [ConfigError("extract.model is gone", remedy="name one"), ZeroDivisionError("a fault")]
 )

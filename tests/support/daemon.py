@@ -141,6 +141,8 @@ class Written:
         self._client = client
         self._base = {"limits__backfill": "recent", "discover__scan_interval": "1s", **settings}
         self.next: Settings | Exception = settings_in(folder, **self._base)
+        self.can_be_read = asyncio.Event()
+        self.can_be_read.set()
         self.closed: list[str] = []
         """The models of the contexts that were closed, in order."""
 
@@ -149,6 +151,7 @@ class Written:
 
     @asynccontextmanager
     async def furnish(self, ground: Ground) -> AsyncIterator[Context]:
+        await self.can_be_read.wait()
         if isinstance(self.next, Exception):
             raise self.next
         settings = self.next
