@@ -7,6 +7,8 @@ import importlib.metadata
 import json
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -350,3 +352,19 @@ def test_every_command_of_the_skill_exists_with_its_options(shell: Shell) -> Non
         cast("Command", importlib.import_module(f"memoryd.control.commands.{name}")).configure(parser)
         assert set(re.findall(r"--[a-z-]+", rest)) <= set(parser._option_string_actions), (name, rest)
     assert used == {"search", "read", "list", "why", "note"}
+
+
+def test_the_command_at_the_stable_path_is_the_one_of_its_home_and_says_when_its_python_is_gone(
+    shell: Shell, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    laid_out(user, "claude", ".claude.json", None)
+    shell("connect", "claude")
+    (shell.home.memories / "MEMORY.md").write_text("x\n")
+    command = shell.home.bin / "memoryd"
+    done = subprocess.run([command, "list"], cwd=user, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "MEMORY.md\n")
+    command.write_text(command.read_text().replace(f"python={sys.executable}", "python=/nowhere/python"))
+    gone = subprocess.run([command, "mcp"], cwd=user, capture_output=True, text=True, check=False)
+    assert (gone.returncode, gone.stdout) == (1, "")
+    assert gone.stderr == "memoryd: the Python that it was installed with is gone: /nowhere/python\n"
