@@ -1,11 +1,19 @@
 """`status` as a person meets it: one screen, going on, as metrics; what is not set up is named with its remedy."""
 
 import asyncio
+import fcntl
 import os
 import pty
 import re
+import shutil
 import signal
+import struct
+import subprocess
+import sys
+import termios
+import tty
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,34 +103,35 @@ def test_a_watch_on_a_terminal_draws_and_ends_quietly_at_an_interrupt(shell: She
     (shell.codex / "sessions").mkdir(parents=True)
     said, code = on_a_terminal(shell, "status", "--watch", "--every", "0.2", until="nothing needs a look", times=2)
     assert code == 0
-    _, _, end = said.partition("^C")
-    assert {"\x1b[?25h", "\x1b[?1049l"} == set(re.findall(r"\x1b\[\?\d+[hl]", end)), "cursor and screen are given back"
+    assert [said.count(mode) for mode in ("\x1b[?1049h", "\x1b[?1049l")] == [1, 1], "the screen is given back"
+    assert said.rindex("\x1b[?25h") > said.rindex("\x1b[?25l"), "and the cursor"
     assert "Traceback" not in said
 
 
 def on_a_terminal(shell: Shell, *words: str, until: str, times: int) -> tuple[str, int]:
-    """Run a command on a terminal of its own until it said something so often, press ^C, and return all it said."""
-    import sys
-
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ["TERM"] = "xterm"
-        os.environ["COLUMNS"], os.environ["LINES"] = "200", "50"
-        command = [sys.executable, "-m", "memoryd.control.main", words[0], "--home", str(shell.home.path), *words[1:]]
-        os.execv(sys.executable, command)
-    said = ""
+    """Run a command on a terminal of its own, interrupt it once it said something so often; return all it said."""
+    ours, its_own = pty.openpty()
     try:
-        while said.count(until) < times:
-            said += os.read(terminal, 65_536).decode(errors="replace")
-        os.write(terminal, b"\x03")
-        while True:
-            said += os.read(terminal, 65_536).decode(errors="replace")
-    except OSError:  # it ended, and the terminal with it
-        pass
+        tty.setraw(its_own)
+        size = struct.pack("HHHH", 50, 200, 0, 0)
+        fcntl.ioctl(its_own, termios.TIOCSWINSZ, size)
+        environ = {**config.environ(), "TERM": "xterm"}
+        with subprocess.Popen(command(shell, *words), stdout=its_own, env=environ) as process:
+            os.close(its_own)
+            said = b""
+            while said.count(until.encode()) < times:
+                said += os.read(ours, 65_536)
+            process.send_signal(signal.SIGINT)
+            with suppress(OSError):  # it ended, and the terminal with it
+                while more := os.read(ours, 65_536):
+                    said += more
+        return said.decode(errors="replace"), process.returncode
     finally:
-        os.close(terminal)
-    _, status = os.waitpid(pid, 0)
-    return said, -signal.SIGKILL if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+        os.close(ours)
+
+
+def command(shell: Shell, *words: str) -> list[str]:
+    return [sys.executable, "-m", "memoryd.control.main", words[0], "--home", str(shell.home.path), *words[1:]]
 
 
 def test_an_interval_that_is_none_is_refused(shell: Shell) -> None:
@@ -179,8 +188,6 @@ def test_a_stage_without_a_model_is_named_and_the_rest_is_told_all_the_same(shel
 
 
 def test_a_memory_folder_that_was_deleted_is_named_by_status(shell: Shell) -> None:
-    import shutil
-
     shell.record()
     assert shell("sync", "--now").code == 0
     shutil.rmtree(shell.home.memories)
@@ -204,11 +211,7 @@ def test_forms_exclude_each_other_and_a_block_per_interval_needs_no_terminal(
 
 def piped(shell: Shell, *words: str, until: str, times: int) -> tuple[str, int]:
     """Run a command whose output goes into a pipe, interrupt it once it said something so often."""
-    import subprocess
-    import sys
-
-    command = [sys.executable, "-m", "memoryd.control.main", words[0], "--home", str(shell.home.path), *words[1:]]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command(shell, *words), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         said = ""
         while said.count(until) < times:
