@@ -8,6 +8,7 @@ import asyncio
 import functools
 import importlib.metadata
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(reason.what, remedy=reason.remedy)
     from memoryd.recall.mcp_server import serve
 
+    if sys.stdin.isatty():
+        print(
+            "memoryd: waiting for an agent that speaks MCP; `memoryd connect AGENT` has one start this", file=sys.stderr
+        )
     start_logging(settings)
     logging.getLogger("mcp").setLevel(logging.WARNING)
     desk = Desk(settings, str(args.cwd.absolute()))
