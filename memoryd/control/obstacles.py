@@ -48,6 +48,8 @@ def of_house(home: Home) -> list[Obstacle]:
         return [Obstacle("not_running", "no memoryd runs", RUN)]
     if who.role == DAEMON:
         return []
+    if not who.pid:  # it has just taken the lock, or is about to give it back
+        return [Obstacle("lock", "another memoryd holds the lock", "look again")]
     message = f"process {who.pid} (`memoryd {who.role}`) holds the lock, and nobody else may write meanwhile"
     return [Obstacle("lock", message, f"wait for it to end, or end it: kill {who.pid}", since=who.since)]
 
