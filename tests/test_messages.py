@@ -217,6 +217,14 @@ def test_a_setting_that_readme_names_exists() -> None:
     )
 
 
+def test_a_variable_of_memoryd_s_that_any_text_names_is_one() -> None:
+    named = {name for told in (*written(), *said_by_code()) for name in re.findall(r"MEMORYD_[A-Z_]+[A-Z]", told.text)}
+    keys = {name.removeprefix("MEMORYD_").lower().replace("__", ".") for name in named - {"MEMORYD_HOME"}}
+    assert "extract.model" in keys
+    assert [key for key in keys if key.partition(".")[0] in Settings.model_fields and not is_setting(key)] == []
+    assert [key for key in keys if "." not in key] == []
+
+
 ERRORS = {
     name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, MemorydError)
 }
