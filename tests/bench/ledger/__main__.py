@@ -28,7 +28,12 @@ from tests.bench.ledger.rivals import OurLedger, Rival, rivals
 RESULTS = Path(__file__).parents[1] / "results"
 HISTORY = (0, 1_000, 100_000)
 SESSIONS = 10_000
-BESIDE_SQLITE = (("memoryd, 1/2", "sqlite3, 1"), ("memoryd, 1", "sqlite3, 1"), ("memoryd, 2", "sqlite3, 2"))
+BESIDE_SQLITE = (
+    ("memoryd, 1/2", "sqlite3, 1"),
+    ("memoryd, 1", "sqlite3, 1"),
+    ("memoryd, 2", "sqlite3, 2"),
+    ("memoryd, 1", "statements, 1"),
+)
 BESIDE_LITEQUEUE = (
     ("memoryd, 1/2", "litequeue, 2"),
     ("memoryd, 1/2", "litequeue, 3"),
@@ -42,9 +47,11 @@ WHAT_EACH_DOES = (
     "",
     "- memoryd, 2: claims (leases looked at, token and epoch, a row for the run), and ends with the output stored, the",
     "  session marked as read, consolidation asked for, and the run's outcome. memoryd, 1: who ends a job claims the",
-    "  next in the same transaction. memoryd, 1/2: two workers who do that, committed together, as in the daemon.",
+    "  next in the same transaction. memoryd, 1/2: two workers who do that, committed together: how the daemon works",
+    "  unless told otherwise, and what the ledger is judged by.",
     "- sqlite3, 2: one statement marks the job as running, two end it and store the output. sqlite3, 1: with the",
-    "  next claim in the same transaction.",
+    "  next claim in the same transaction. Both with the ledger's pragmas.",
+    "- statements, 1: all that memoryd, 1, does, by the ledger's own functions, but without the way to its thread.",
     "- litequeue, 2: pop, then the output put and the job done in one transaction, in one file: its equivalent of an",
     "  acknowledged result. litequeue, 3: pop, put into a file of its own, done. It has no leases, sessions or runs.",
 )

@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from memoryd.ledger.jobs import ConsolidateTiming, Covered
 from memoryd.ledger.outputs import NewOutput
 from memoryd.ledger.sessions import Sighting
 from memoryd.ledger.states import JobKind
+from memoryd.ledger.turns import WRITE, transact
 
 NOW = 1_700_000_000.0
 TIMING = ConsolidateTiming(debounce=120.0, min_interval=1800.0)
@@ -209,20 +211,20 @@ def _insert_finished(conn: sqlite3.Connection, count: int) -> None:
 class BareSqlite:
     """The least that does it: one table of jobs, one of outputs, one statement for the claim, two for the end."""
 
+    tables = """
+    CREATE TABLE jobs (
+      job_key TEXT PRIMARY KEY, status TEXT NOT NULL, token TEXT, lease_until INTEGER, ready_at INTEGER
+    ) STRICT;
+    CREATE INDEX jobs_ready ON jobs (ready_at, job_key) WHERE ready_at IS NOT NULL;
+    CREATE TABLE outputs (job_key TEXT PRIMARY KEY, text TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+    """
+
     def __init__(self, path: Path, synchronous: str) -> None:
         self.conn = sqlite3.connect(path, isolation_level=None)
         for name in SAME_PRAGMAS:
             self.conn.execute(_SQL[name])
         self.conn.execute(f"PRAGMA synchronous = {synchronous}")
-        self.conn.executescript(
-            """
-            CREATE TABLE jobs (
-              job_key TEXT PRIMARY KEY, status TEXT NOT NULL, token TEXT, lease_until INTEGER, ready_at INTEGER
-            ) STRICT;
-            CREATE INDEX jobs_ready ON jobs (ready_at, job_key) WHERE ready_at IS NOT NULL;
-            CREATE TABLE outputs (job_key TEXT PRIMARY KEY, text TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
-            """
-        )
+        self.conn.executescript(self.tables)
         self.made = 0
 
     def fill(self, count: int) -> None:
@@ -289,6 +291,24 @@ class BareStraightOn(BareSqlite):
         self._finish(*claimed)
 
 
+class BareStatements(BareSqlite):
+    """All that the ledger does, by its own functions, on bare sqlite3: what is left out is the way to its thread."""
+
+    tables = queries.read("schema.sql")
+
+    def fill(self, count: int) -> None:
+        transact(self.conn, WRITE, lambda conn: enqueue_sessions(conn, self.made, count))
+        self.made += count
+
+    def work(self, count: int) -> None:
+        lease = transact(self.conn, WRITE, claim)
+        for _ in range(count - 1):
+            assert lease is not None
+            lease = transact(self.conn, WRITE, partial(_complete_and_claim, lease=lease))
+        assert lease is not None
+        transact(self.conn, WRITE, partial(complete, lease=lease))
+
+
 class LiteQueue:
     """litequeue has no outputs: the output is put into a second queue of the same library, then the job is done."""
 
@@ -350,6 +370,7 @@ def rivals() -> dict[str, type[Rival]]:
         "memoryd, 2": OurLedger,
         "sqlite3, 1": BareStraightOn,
         "sqlite3, 2": BareSqlite,
+        "statements, 1": BareStatements,
     }
     if importlib.util.find_spec("litequeue") is not None:
         found |= {"litequeue, 2": LiteQueueInOneFile, "litequeue, 3": LiteQueue}
