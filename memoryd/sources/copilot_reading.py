@@ -118,7 +118,9 @@ class _Session:
     def usual(self, event: UsualEvent, index: int) -> bool:
         """Take an event that is as nearly all are; other events are turned down."""
         kind = event.type
-        if kind not in NOISE:
+        if kind in UNWANTED:
+            self.stream.reading.dropped[UNWANTED[kind]] += 1
+        elif kind not in NOISE:
             reader = self._usual_readers.get(kind)
             data = event.data
             if reader is None or event.agent_id or data.parent_call or self._copied.is_open or self._has_rewinds:

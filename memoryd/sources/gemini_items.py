@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from memoryd.sources.gemini_parts import Answered, human_parts, part_items
-from memoryd.sources.gemini_tools import Call, OpenCalls, call_item, response_item
+from msgspec import Raw
+
+from memoryd.sources.gemini_parts import Answered, Called, human_parts, part_items
+from memoryd.sources.gemini_tools import OpenCalls, call_item, parse_call, response_item, usual_call
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.parts import Spot
 from memoryd.sources.stream import ItemStream
@@ -35,8 +37,9 @@ class Telling:
             item = Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
             self.stream.answer(item, message_id, undecided=True)
 
-    def call(self, call: Call, spot: Spot) -> None:
+    def call(self, called: Called, spot: Spot, display_name: str | None = None) -> None:
         """Tell of a call, unless it was told before in another form."""
+        call = parse_call(called) if isinstance(called, Raw) else usual_call(called, display_name or "")
         if self._calls.open(call):
             self.stream.give(call_item(call, spot))
 

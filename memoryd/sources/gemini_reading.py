@@ -20,7 +20,7 @@ from memoryd.sources.gemini_records import (
     parse_message,
     patched,
 )
-from memoryd.sources.gemini_tools import parse_call, recorded_call
+from memoryd.sources.gemini_tools import parse_call
 from memoryd.sources.identity import parse_instant
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
@@ -95,13 +95,13 @@ class Session:
         self._drop(content.dropped)
         self._telling.assistant(content.texts, record.id, spot)
         for call, result in zip(record.tool_calls, results, strict=True):
-            self._telling.call(recorded_call(call.id, call.name, call.args, call.display_name), spot)
+            self._telling.call(call, spot, call.display_name)
             if result is not None:
                 self._drop(result.dropped)
                 ended = call.at.timestamp() if call.at else at
                 self._telling.responses(result.responses, Spot(index, ended, self._cwd))
         for called in content.calls:
-            self._telling.call(parse_call(called), spot)
+            self._telling.call(called, spot)
         return True
 
     def _usual_user(self, record: UsualRecord, index: int) -> bool:
@@ -163,13 +163,13 @@ class Session:
         self._telling.assistant(content.texts, as_text(record.id), spot)
         for raw in as_list(record.tool_calls):
             call = parse_call(raw)
-            self._telling.call(call, spot)
+            self._telling.call(raw, spot)
             result = parse_content(call.result)
             self._drop(result.dropped)
             at = parse_instant(call.timestamp)
             self._telling.responses(result.responses, Spot(spot.ordinal, at or spot.at, spot.cwd))
         for called in content.calls:
-            self._telling.call(parse_call(called), spot)
+            self._telling.call(called, spot)
 
     def _listed(self, record: Record, index: int) -> None:
         """Tell what only a list of messages holds: the context, and messages that have no line of their own."""

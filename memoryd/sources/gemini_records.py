@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.decoding import decode_or_mend
-from memoryd.sources.gemini_parts import CONTEXT_MARKER, SUMMARY_MARKER, GivenPart, UsualPart, parse_content
+from memoryd.sources.gemini_parts import CONTEXT_MARKER, SUMMARY_MARKER, GivenPart, UsualCall, UsualPart, parse_content
 from memoryd.sources.identity import Moment, canonical_thread_id, is_usable_id, parse_instant
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import UNREADABLE, as_list, as_text
@@ -46,12 +46,9 @@ class Header:
     started_at: float | None
 
 
-class UsualToolCall(msgspec.Struct, gc=False):
+class UsualToolCall(UsualCall, gc=False):
     """A recorded tool call as it is nearly always written; what was shown of it is passed over."""
 
-    id: str | None = None
-    name: str | None = None
-    args: Raw = Raw()
     result: list[UsualPart] | str = ""
     at: Moment | None = msgspec.field(default=None, name="timestamp")
     display_name: str | None = msgspec.field(default=None, name="displayName")

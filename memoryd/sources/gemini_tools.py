@@ -6,7 +6,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw
 
-from memoryd.sources.gemini_parts import Answered, Called, UsualAnswer, UsualCall, parse_content
+from memoryd.sources.gemini_parts import Answered, UsualAnswer, UsualCall, parse_content
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, command_in, compact
@@ -88,34 +88,35 @@ class OpenCalls:
         return True
 
 
-def parse_call(raw: Called) -> Call:
+def parse_call(raw: Raw) -> Call:
     """Read a functionCall part, or a recorded tool call."""
-    if isinstance(raw, UsualCall):
-        return recorded_call(raw.id, raw.name, raw.args)
     fields = _decode(raw)
-    named, shown = as_text(fields.name) or "tool", as_text(fields.display_name) or ""
-    call_id, external = as_text(fields.id) or None, is_external(named, shown)
-    return Call(call_id, _with_server(named, shown), fields.args, external, fields.result, fields.timestamp)
+    tool, external = tool_of(as_text(fields.name) or "tool", as_text(fields.display_name) or "")
+    return Call(as_text(fields.id) or None, tool, fields.args, external, fields.result, fields.timestamp)
 
 
-def recorded_call(call_id: str | None, name: str | None, arguments: Raw, display_name: str | None = None) -> Call:
+def usual_call(called: UsualCall, display_name: str) -> Call:
     """Return a call whose members are decoded already."""
-    tool, shown = name or "tool", display_name or ""
-    return Call(call_id or None, _with_server(tool, shown), arguments, is_external(tool, shown))
+    tool, external = tool_of(called.name or "tool", display_name)
+    return Call(called.id or None, tool, called.args, external)
 
 
 @lru_cache(maxsize=256)  # a session has few tools, and many calls of each
+def tool_of(named: str, display_name: str) -> tuple[str, bool]:
+    """Return a tool's name with that of its server, and whether it brings in words from outside the machine.
+
+    Versions that did not name the server show it, `search (memoryd MCP Server)`.
+    """
+    tool, external = named, is_external(named, display_name)
+    if display_name.endswith(MCP_DISPLAY):
+        server = display_name.rpartition("(")[2].removesuffix(MCP_DISPLAY).strip()
+        tool = named if not server or server in named else f"{server}__{named}"
+    return tool, external
+
+
 def is_external(tool: str, display_name: str = "") -> bool:
     """Say whether a tool brings in words from outside the machine: web search and fetch, tool search, MCP."""
     return tool in EXTERNAL_TOOLS or tool.startswith(MCP_PREFIXES) or "__" in tool or display_name.endswith(MCP_DISPLAY)
-
-
-def _with_server(tool: str, display_name: str) -> str:
-    """Name the server in a tool of one: versions that did not call it so show it, `search (memoryd MCP Server)`."""
-    if not display_name.endswith(MCP_DISPLAY):
-        return tool
-    server = display_name.rpartition("(")[2].removesuffix(MCP_DISPLAY).strip()
-    return tool if not server or server in tool else f"{server}__{tool}"
 
 
 def call_item(call: Call, spot: Spot) -> Item:

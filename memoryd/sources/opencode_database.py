@@ -11,11 +11,11 @@ from msgspec import Raw
 from memoryd.errors import SessionVanished
 from memoryd.sources.jsonl import MAX_LINE_BYTES
 from memoryd.sources.opencode_records import Message, Part, SessionFacts, parse_message, session_facts
-from memoryd.sources.stores import MAX_STEPS, Database, PrivateCopies, load_statements, number_of, text_of
+from memoryd.sources.stores import MAX_STEPS, Database, PrivateCopies, Row, load_statements, number_of, text_of
 
 BIG_ROW_BYTES = 128 * 1024  # such a row comes alone; no more than MAX_LINE_BYTES of it, as of a line
-NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 64, 64
-MESSAGES_AHEAD = 24  # whose parts are fetched together
+NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 64, 128
+MESSAGES_AHEAD = 32  # whose parts are fetched together
 STATEMENTS: Final = load_statements("opencode")
 
 
@@ -31,7 +31,7 @@ class DatabaseSession:
         self._database = database
         self._session_id = session_id
         self._batch: list[str] = []
-        self._ahead: deque[tuple[str, Part]] = deque()
+        self._ahead: deque[Row] = deque()  # id of the message, id, data
 
     def facts(self) -> SessionFacts:
         """Return the session's row as it is now."""
@@ -84,21 +84,22 @@ class DatabaseSession:
 
     def parts(self, message: Message) -> Iterator[Part]:
         """Yield a message's parts in the order of their ids."""
-        own = message.message_id
+        own = message.message_id.encode("utf-8", "replace")
         ahead = self._ahead
         while ahead and ahead[0][0] != own:
             ahead.popleft()  # nobody asked for these, or they were left halfway
         after = ""
         while True:
-            is_last = False
-            if not ahead:
-                is_last = self._look_ahead(message, after)
+            is_last = not ahead and self._look_ahead(message, after)
+            name: object = None
             while ahead and ahead[0][0] == own:
-                part = ahead.popleft()[1]
-                after = part.part_id
-                yield part if part.data is not None else Part(after, self._big("get_part", after))
+                _, name, data = ahead.popleft()
+                yield Part(
+                    _bytes(name) or b"", data if isinstance(data, bytes) else self._big("get_part", text_of(name))
+                )
             if ahead or is_last:
                 return
+            after = text_of(name) or ""
 
     def _look_ahead(self, message: Message, after: str) -> bool:
         """Fetch the next page from a message's part on; tell whether it is the last one."""
@@ -114,7 +115,7 @@ class DatabaseSession:
                 "page": PARTS_PER_PAGE,
             },
         )
-        self._ahead.extend((text_of(of) or "", Part(text_of(name) or "", _bytes(data))) for of, name, data in page)
+        self._ahead.extend(page)
         return len(page) < PARTS_PER_PAGE
 
     def _big(self, statement: str, row_id: object) -> bytes | None:

@@ -108,6 +108,9 @@ class _Session:
                 self._reading.bad_lines += 1
             elif self._facts.revert is not None and self._is_cut_off(stored.part_id):
                 self._reading.dropped["rolled_back"] += 1
+            elif part.type in NOISE:
+                if (noise := NOISE[part.type]) is not None:
+                    self._reading.dropped[noise] += 1
             else:
                 self._part(part, message, Spot(ordinal if is_users else self.rows, at, cwd))
             self.rows += 1
@@ -124,17 +127,14 @@ class _Session:
             return "copied"
         return "compaction" if message.is_compaction else None
 
-    def _is_cut_off(self, part_id: str) -> bool:
+    def _is_cut_off(self, part_id: bytes) -> bool:
         revert = self._facts.revert
-        self._is_withdrawn = self._is_withdrawn or (revert is not None and part_id == revert.part_id)
+        self._is_withdrawn = self._is_withdrawn or (revert is not None and part_id == (revert.part_id or "").encode())
         return self._is_withdrawn
 
     def _part(self, part: PartRow, message: Message, spot: Spot) -> None:
         kind = part.type
-        if kind in NOISE:
-            if (reason := NOISE[kind]) is not None:
-                self._reading.dropped[reason] += 1
-        elif kind == "tool":
+        if kind == "tool":
             for item in tool_items(part, spot, self._reading.dropped):
                 self._stream.give(item)
         elif kind == "text":

@@ -74,9 +74,9 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
-    """A part as JSON; `data` is None when it is too big to be read, or no JSON."""
+    """A part as JSON, by its id in UTF-8; `data` is None when it is too big to be read, or no JSON."""
 
-    part_id: str
+    part_id: bytes
     data: bytes | None
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from memoryd.sources.gemini_items import Telling
 from memoryd.sources.gemini_parts import Content, parse_content, usual_content
-from memoryd.sources.gemini_tools import parse_call
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.qwen_branches import Abandoned, CopiedRows
@@ -59,17 +58,22 @@ class _Session:
         }
 
     def usual(self, row: UsualRow, index: int) -> bool:
-        """Take a row that is as nearly all are; a person's is turned down: whose words they are wants a closer look."""
+        """Take a row that is as nearly all are; one that may not count, or not be a person's, is turned down."""
         kind = row.type
         if row.side_chain or not self._is_plain:
             return False
         if kind == SYSTEM:
             is_taken = row.subtype not in TELLING_SUBTYPES
         else:
-            is_taken = kind in (ASSISTANT, TOOL_RESULT) and self._usual_message(row, index)
+            is_taken = (kind in (ASSISTANT, TOOL_RESULT) or self._is_typed(row)) and self._usual_message(row, index)
         if is_taken:
             self.stream.last = row
         return is_taken
+
+    def _is_typed(self, row: UsualRow) -> bool:
+        """Tell a row of a person's words, and of nothing else."""
+        is_plain = row.subtype is None and not row.payload and not self._awaits_expansion
+        return is_plain and row.type == USER and row.provenance == REAL_USER
 
     def _usual_message(self, row: UsualRow, index: int) -> bool:
         content = usual_content(row.message.parts) if row.message is not None else None
@@ -80,7 +84,10 @@ class _Session:
         spot = Spot(index, row.at.timestamp(), row.cwd or None)
         if row.type == ASSISTANT:
             self._said(content, row.uuid, spot)
-        else:
+            return True
+        if row.type == USER:
+            self._telling.user(content.texts, spot)
+        if content.responses:
             self._telling.responses(content.responses, spot, row.exit_code)
         return True
 
@@ -142,8 +149,8 @@ class _Session:
     def _said(self, content: Content, message_id: str | None, spot: Spot) -> None:
         self._awaits_expansion = False
         self._telling.assistant(content.texts, message_id, spot)
-        for raw in content.calls:
-            self._telling.call(parse_call(raw), spot)
+        for called in content.calls:
+            self._telling.call(called, spot)
 
     def _tool_result(self, row: Row, content: Content, spot: Spot) -> None:
         self._telling.responses(content.responses, spot, shell_exit_code(row))

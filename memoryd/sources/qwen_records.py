@@ -76,6 +76,8 @@ class UsualRow(msgspec.Struct, gc=False):
     at: Moment = msgspec.field(name="timestamp")
     message: UsualMessage | None = None
     subtype: str | None = None
+    provenance: str | None = None
+    payload: Raw = msgspec.field(default=Raw(), name="systemPayload")
     cwd: str | None = None
     result: UsualResult | None = msgspec.field(default=None, name="toolCallResult")
     side_chain: bool = msgspec.field(default=False, name="isSidechain")

@@ -66,7 +66,8 @@ class StoreState:
 def look_at_store(path: Path) -> StoreState:
     """Look at a store's files without opening any. Raises SessionVanished, SessionUnreadable for no regular file."""
     with _translated(path, "look at", _ANY):
-        return _state_of(os.path.realpath(path), path)
+        real = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - asked twice for every page
+        return _state_of(real, path)
 
 
 class Database:
@@ -242,7 +243,7 @@ def _close_all(copies: dict[Path, tuple[StoreState, sqlite3.Connection]]) -> Non
         connection.close()
 
 
-def _state_of(real: str, path: Path) -> StoreState:
+def _state_of(real: str | Path, path: Path) -> StoreState:
     facts = os.stat(real)  # noqa: PTH116 - asked twice for every page
     if not stat.S_ISREG(facts.st_mode):
         raise SessionUnreadable(f"cannot read {path}: it is not a regular file")
