@@ -67,7 +67,7 @@ def read_items(source: SessionBytes, reading: Reading) -> Stretches:
     A first pass over the bytes looks for rollbacks; only a session that has some is decoded twice. Raises
     SessionWithoutItems at the end when there were bytes and nothing in them was understood.
     """
-    withdrawn = Withdrawn(source.lines()) if source.contains(ROLLED_BACK.encode() + b'"') else Withdrawn()
+    withdrawn = Withdrawn(source.lines()) if source.contains(f'"{ROLLED_BACK}"'.encode()) else Withdrawn()
     session = _Session(ItemStream(reading), withdrawn)
     yield from session.stream.rows(source, USUAL, session.usual, session.other)
     reading.rate_limits = session.limits.best

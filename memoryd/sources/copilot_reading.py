@@ -44,7 +44,7 @@ def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[Sessi
     A first pass over the bytes looks for rewinds; only a session that has some is decoded more than once. Raises
     SessionWithoutItems at the end when there were bytes and nothing in them was understood.
     """
-    withdrawn = Withdrawn(_withdrawn(source) if source.contains(REWIND.encode()) else ())
+    withdrawn = Withdrawn(_withdrawn(source) if source.contains(f'"{REWIND}"'.encode()) else ())
     session = _Session(ItemStream(reading), CopiedBeginning(ids_in(file, row_id_of) for file in relatives), withdrawn)
     yield from session.stream.rows(source, USUAL, session.usual, session.other)
     yield session.stream.finish(source)

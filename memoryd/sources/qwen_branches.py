@@ -46,9 +46,10 @@ class Abandoned:
     def _follow(self, row: re.Match[bytes], index: int) -> bool:
         """Take in a row by its beginning, if it goes on where the one before it ended."""
         own, parent = row.groups()
-        if parent != self._last:
+        if parent != self._last or len(self._lines) >= MAX_ROWS:
             return False
-        self._pass(own, index)
+        self._last = own
+        self._lines[own] = index
         return True
 
     def _see(self, line: Line) -> None:
