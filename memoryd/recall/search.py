@@ -165,8 +165,8 @@ def _relevance(
 def _known(conn: sqlite3.Connection, terms: Sequence[Term]) -> list[tuple[int, Term]]:
     """Return in how many entries the terms stand, those in most last; of one that stands nowhere, its parts instead."""
     counted = {term: ledger.count_matches(conn, term.expression) for term in terms}
-    for term in [term for term, count in counted.items() if not count]:
-        counted |= {part: ledger.count_matches(conn, part.expression) for part in parts_of(term)}
+    for part in parts_of(term for term, count in tuple(counted.items()) if not count):
+        counted[part] = ledger.count_matches(conn, part.expression)
     return sorted(((count, term) for term, count in counted.items() if count), key=lambda pair: pair[0])
 
 

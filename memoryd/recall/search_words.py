@@ -79,15 +79,16 @@ def terms_of(question: str) -> tuple[Term, ...]:
     return tuple(dict.fromkeys(telling or found))[:MAX_TERMS]
 
 
-def parts_of(term: Term) -> tuple[Term, ...]:
-    """Return what is looked for when a term is found nowhere: the parts of an identifier that tell something."""
-    return tuple(word(part) for part in term.parts if len(part) > 1 and part not in STOP_WORDS)
+def parts_of(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return what is looked for when terms are found nowhere: the parts of identifiers that tell something."""
+    parts = (part for term in terms for part in term.parts if len(part) > 1 and part not in STOP_WORDS)
+    return tuple(map(word, dict.fromkeys(parts)))[:MAX_TERMS]
 
 
 def prefixes_of(terms: Iterable[Term]) -> tuple[Term, ...]:
     """Return the beginnings of words: what is asked for when the words themselves find too little."""
-    words = (each for term in terms for each in (term.parts or term.words))
-    return tuple(word(each, is_prefix=True) for each in words if len(each) >= MIN_PREFIX)
+    words = (each for term in terms for each in (term.parts or term.words) if len(each) >= MIN_PREFIX)
+    return tuple(word(each, is_prefix=True) for each in dict.fromkeys(words))[:MAX_TERMS]
 
 
 def any_of(terms: Iterable[Term]) -> str:
