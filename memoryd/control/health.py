@@ -221,7 +221,8 @@ async def of_daemon(home: Home, *, answer_seconds: float = ANSWER_SECONDS) -> li
         message = f"memoryd runs and does not answer within {answer_seconds:g} seconds"
         return [Finding("daemon_silent", "error", message, "restart it; its log says what it did last")]
     troubles = said.get("troubles")
-    return [Finding(**each) for each in troubles] if isinstance(troubles, list) else []
+    told = [each for each in troubles if isinstance(each, dict)] if isinstance(troubles, list) else []
+    return [Finding(*(str(each.get(key, "")) for key in ("id", "severity", "message", "remedy"))) for each in told]
 
 
 def _said_of(standing: Standing) -> str:

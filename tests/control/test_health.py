@@ -91,7 +91,7 @@ async def test_what_a_daemon_says_of_itself_is_a_finding(home: Home) -> None:
     trouble = {"id": "memory_grown", "severity": "warning", "message": "it has much", "remedy": "report it"}
 
     async def answer(request: control_socket.Request, tell: control_socket.Tell) -> dict[str, object]:
-        return {"paused": None, "since": None, "troubles": [trouble]}
+        return {"paused": None, "since": None, "troubles": [trouble | {"of": "another version"}, "and this"]}
 
     async with control_socket.serve(home.socket, answer):
         assert await health.of_daemon(home) == [health.Finding(**trouble)]
