@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 import re
 import uuid
 from collections.abc import Collection, Iterable, Sequence
@@ -103,6 +104,7 @@ def write_rollout(
     path = folder / f"rollout-{start:%Y-%m-%dT%H-%M-%S}-{thread_id}.jsonl{'.zst' if compressed else ''}"
     path.write_bytes(zstandard.ZstdCompressor().compress(content) if compressed else content)
     os.utime(path, (ends_at, ends_at))
+    os.utime(folder, (time.time(), time.time()))  # by the clock of this process, which a test may have set
     return path
 
 

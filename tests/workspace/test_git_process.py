@@ -69,6 +69,7 @@ def end_once_it_hangs(repo: Repository, folder: Path) -> threading.Thread:
     return thread
 
 
+@pytest.mark.skipif("FAKETIME" in os.environ, reason="timed waits of threads may never end under libfaketime")
 @pytest.mark.parametrize(
     "wait",
     [
