@@ -133,6 +133,11 @@ def _folder(memories: Path) -> Folder:
             "there is no memory yet",
             remedy="`memoryd sync` makes it from recorded sessions; nothing can be read before",
         )
+    if memories.is_symlink():
+        raise UsageError(
+            f"the memory folder {memories} is a symbolic link, and none is followed",
+            remedy="put the folder itself there, or move the whole home: MEMORYD_HOME",
+        )
     return Folder.at(memories)
 
 

@@ -298,3 +298,11 @@ def test_without_a_memory_there_is_nothing_to_read_and_a_way_to_one(tmp_path: Pa
     for door in DOORS:
         with pytest.raises(UsageError, match=r"no memory yet \(`memoryd sync`"):
             door(tmp_path / "none", "MEMORY.md")
+
+
+def test_a_memory_folder_that_is_a_link_is_not_followed(memories: Path) -> None:
+    link = memories.with_name("link")
+    link.symlink_to(memories)
+    for door in DOORS:
+        with pytest.raises(UsageError, match="is a symbolic link"):
+            door(link, "MEMORY.md")
