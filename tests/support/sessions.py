@@ -2,8 +2,8 @@
 
 import json
 import os
-import time
 import re
+import time
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
