@@ -123,10 +123,11 @@ def _obstacle(each: Obstacle, now: float, label: str) -> Row:
 def _idle(picture: Picture) -> str:
     """Say why a daemon that nothing keeps from working does nothing."""
     report, now = picture.report, picture.now
-    firsts = [float(job["until"]) for job in report["waiting"]]
-    firsts += [each.first_at for each in picture.resting.values() if each.first_at is not None]
+    firsts = [(float(job["until"]), str(job["reason"])) for job in report["waiting"]]
+    firsts += [(each.first_at, reason) for reason, each in picture.resting.items() if each.first_at is not None]
     if firsts:
-        return f"nothing is due before {when(min(firsts), now)}; what waits is told below"
+        until, reason = min(firsts)
+        return f"nothing is due before {when(until, now)}: {reason}; what waits is told below"
     last = max((stage["last_success_at"] or 0 for stage in report["stages"].values()), default=0)
     since = f" since {when(last, now)}" if last else ""
     return (
