@@ -60,7 +60,7 @@ async def check_folders(patient: Patient) -> list[Checked]:
 
 
 async def check_locks(patient: Patient) -> list[Checked]:
-    """Say which locks and sockets killed programs left."""
+    """Say which locks killed programs left."""
     left = list(stale_locks(patient.home, patient.clock.now()))
     return [
         Checked(f"lock_{path.name}", "warning", f"{path} was left by a program that was killed", FIX, Repair.LOCKS)
@@ -69,7 +69,7 @@ async def check_locks(patient: Patient) -> list[Checked]:
 
 
 def stale_locks(home: Home, now: float) -> Iterator[Path]:
-    """Yield git's locks that are old, and a control socket at which nobody can listen: no daemon holds the lock."""
+    """Yield git's locks that are so old that nobody works any more; a socket that was left is in nobody's way."""
     git = home.git_dir
     if git.is_dir() and not git.is_symlink():
         for path in (*git.glob("*.lock"), *git.glob("refs/**/*.lock")):
