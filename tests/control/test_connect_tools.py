@@ -312,20 +312,24 @@ def test_doctor_starts_the_server_as_the_agent_does_and_names_each_break(
     laid_out(user, "claude", ".claude.json", None)
     shell("connect", "claude", "--skill")
 
-    def found(name: str) -> Any:
-        return {each["id"]: each for each in shell("doctor", "--offline", "--json").json}[name]
+    def found() -> Any:
+        return {each["id"]: each for each in shell("doctor", "--offline", "--json").json}
 
-    server, skill = found("mcp_claude"), found("skill_claude")
+    said = found()
+    server, skill = said["mcp_claude"], said["skill_claude"]
     assert (server["severity"], skill["severity"]) == ("ok", "ok"), (server, skill)
     assert "answers within" in server["evidence"]
     (shell.home.bin / "memoryd").write_text("#!/bin/sh\nexit 3\n")
-    assert "ended with 3 and no answer" in found("mcp_claude")["evidence"]
-    (user / ".claude.json").write_text("{}")
     (user / ".claude" / "skills" / "memoryd" / "SKILL.md").write_text("")
-    for name in ("mcp_claude", "skill_claude"):
-        assert found(name)["severity"] == "error"
-        assert "no longer in" in found(name)["evidence"]
-        assert "memoryd connect claude" in found(name)["remedy"]
+    said = found()
+    assert "ended with 3 and no answer" in said["mcp_claude"]["evidence"]
+    assert "no longer in" in said["skill_claude"]["evidence"]
+    (user / ".claude.json").write_text("{}")
+    gone = found()["mcp_claude"]
+    assert "no longer in" in gone["evidence"]
+    for each in (gone, said["mcp_claude"], said["skill_claude"]):
+        assert each["severity"] == "error"
+        assert "memoryd connect claude" in each["remedy"]
 
 
 # the skill
