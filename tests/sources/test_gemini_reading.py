@@ -253,3 +253,17 @@ def test_an_old_session_without_anything_known_is_an_error(tmp_path: Path) -> No
     with reader.read(file) as reading, pytest.raises(SessionWithoutItems):
         list(reading)
     assert reading.unknown == Counter({"message": 1, "hologram": 1})
+
+
+def test_a_message_stands_where_only_a_torn_line_would_rewrite_it(tmp_path: Path) -> None:
+    lines = [a_header(SESSION, NOW), {"timestamp": iso(NOW)} | user("a"), {"timestamp": iso(NOW)} | agent("b", "m")]
+    torn = json.dumps({"timestamp": iso(NOW)} | agent("b, and more", "m")).replace(
+        '{"timestamp"', '{"id": "m", "timestamp"'
+    )
+    content = "".join(f"{json.dumps(line)}\n" for line in lines) + torn[:-20] + "\n"
+    write_session(tmp_path, SESSION, content.encode(), NOW, NOW)
+    reader = GeminiReader()
+    (file,) = reader.find([tmp_path])
+    with reader.read(file) as reading:
+        assert [item.text for item in reading] == ["a", "b"]
+    assert reading.bad_lines == 1
