@@ -375,11 +375,7 @@ def _finish_reading(conn: sqlite3.Connection, lease: Lease, now: float, covered:
 
 def _finish(conn: sqlite3.Connection, lease: Lease, now: float, again: policy.Wait) -> Status:
     """Finish the job's row; it waits for `again` if newer input came while it ran. The answer is how it stands now."""
-    parameters = {
-        "kind": lease.kind.value,
-        "job_key": lease.job_key,
-        "token": lease.token,
-        "epoch": lease.epoch,
+    parameters = _guard(lease) | {
         "finished_at": int(now),
         "ready_at": again.ready_at,
         "reason": again.reason,
