@@ -123,8 +123,26 @@ def _dispatch(words: list[str]) -> int:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean `memoryd {near[0]}`?" if near else "`memoryd --help` lists the commands"
         raise UsageError(f"there is no command {name!r}", remedy=hint)
+    return run_command(name, [*leading, *rest[1:]])
+
+
+def run_command(name: str, words: Sequence[str]) -> int:
+    """Run the command `name` with the words that follow it, and return its exit code.
+
+    Raises SystemExit as argparse does (words that are not understood, `--help`), and what the command raises.
+    """
     command = load(name)
-    return command.run(parser_of(name, command).parse_args([*leading, *rest[1:]]))
+    parser = parser_of(name, command)
+    return command.run(parser.parse_args(words) if _is_in_order(parser, words) else parser.parse_intermixed_args(words))
+
+
+def _is_in_order(parser: argparse.ArgumentParser, words: Sequence[str]) -> bool:
+    """Tell whether the place of a word counts: behind `--`, behind an action with options of its own, in a rest.
+
+    Elsewhere options may stand between the words: left to itself, argparse gives `jobs show --json KEY` no key.
+    """
+    of_place = {argparse.PARSER, argparse.REMAINDER}
+    return "--" in words or any(each.nargs in of_place for each in parser._actions)  # noqa: SLF001 - as in completing
 
 
 def load(name: str) -> Command:
@@ -142,12 +160,19 @@ def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
         description=description(COMMANDS[name], page),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--home", metavar="DIR", type=Path, help="memoryd's folder (else MEMORYD_HOME, else ~/.memoryd)"
-    )
+    _take_home(parser, default=None)
     command.configure(parser)
+    for action in parser._actions:  # noqa: SLF001 - as in completing
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
+            for below in action.choices.values():
+                _take_home(below, default=argparse.SUPPRESS)  # else it would undo what stands before the action
     parser.epilog = "\n\n".join(part for part in (parser.epilog, page.epilog()) if part)
     return parser
+
+
+def _take_home(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+    meaning = "memoryd's folder (else MEMORYD_HOME, else ~/.memoryd)"
+    parser.add_argument("--home", metavar="DIR", type=Path, default=default, help=meaning)
 
 
 @contextmanager

@@ -47,6 +47,39 @@ def test_the_home_may_stand_before_the_command(shell: Shell, capsys: pytest.Capt
     assert capsys.readouterr().out.count(home) == 2
 
 
+@pytest.mark.parametrize("words", ["config check", "sessions list", "service status", "service restart", "jobs list"])
+def test_the_home_may_stand_behind_the_command_and_behind_its_action(shell: Shell, words: str) -> None:
+    command, action = words.split()
+    shell.write(meta.get, "first_start_at")
+    behind_the_command = shell(command, action)
+    assert main([command, action, "--home", str(shell.home.path)]) == behind_the_command.code
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("jobs show --json KEY", "there is no job 'KEY'"),
+        ("sessions set-mode --json ID disabled", "there is no session 'ID'"),
+        ("forget ID --purge --json OTHER", "there is no session 'ID'"),
+        ("review show --json 7", "there is no proposal 7"),
+        ("undo --json -- -1", "cannot undo '-1' changes"),
+    ],
+)
+def test_options_may_stand_between_the_words(shell: Shell, words: str, said: str) -> None:
+    shell.write(meta.get, "first_start_at")
+    done = shell(*words.split())
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+
+
+def test_what_stands_behind_two_dashes_is_no_option(shell: Shell) -> None:
+    done = shell("note", "--", "--force", "is never used")
+    assert done.code == 0
+    assert [path.read_text().splitlines()[-1] for path in shell.home.memories.rglob("notes/*.md")] == [
+        "--force is never used"
+    ]
+
+
 @pytest.mark.parametrize(("command", "code"), [("sync", 2), ("status", 2), ("run", EXIT_CONFIGURATION)])
 def test_a_wrong_setting_is_one_line_with_its_place(shell: Shell, command: str, code: int) -> None:
     shell.configure("[extract]\nmodle = 'x'\n")

@@ -52,8 +52,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for action in (install, uninstall, restart, actions.add_parser("status", help="say how it stands")):
         action.add_argument("--json", action="store_true", help="print JSON")
     logs = actions.add_parser("logs", help="show its log")
-    for action in (install, uninstall):  # also behind the action, where people write it
-        action.add_argument("--home", metavar="DIR", type=Path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     logs.add_argument("-f", "--follow", action="store_true", help="go on until ^C")
     logs.add_argument("-n", "--lines", type=int, default=50, metavar="N", help="how many of the last lines")
 

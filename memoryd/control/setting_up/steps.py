@@ -55,11 +55,10 @@ def run_steps(steps: Sequence[tuple[str, ...]], home: Home, *, quiet: bool) -> l
 
 
 def _run(step: tuple[str, ...], home: Home) -> int:
-    from memoryd.control.main import load, parser_of
+    from memoryd.control.main import run_command
 
     name, *rest = step
-    command = load(name)
-    return command.run(parser_of(name, command).parse_args(["--home", str(home.path), *rest]))
+    return run_command(name, ["--home", str(home.path), *rest])
 
 
 @contextmanager
