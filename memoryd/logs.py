@@ -16,6 +16,7 @@ from structlog.typing import Processor
 
 from memoryd.clock import SystemClock
 from memoryd.redact import Redactor
+from memoryd.text import spelled_out
 
 SCHEMA = 1
 TALKATIVE = (
@@ -278,12 +279,17 @@ def _json_processors(cleaning: "_Cleaning") -> list[Processor]:
 
 def _readable_processors(out: TextIO, cleaning: "_Cleaning") -> list[Processor]:
     renderer = structlog.dev.ConsoleRenderer(colors=out.isatty(), timestamp_key="at", pad_event_to=28)
-    return [structlog.processors.format_exc_info, cleaning, _without_schema, renderer]
+    return [structlog.processors.format_exc_info, cleaning, _without_schema, _spelled_out, renderer]
 
 
 def _without_schema(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     event.pop("schema", None)
     return event
+
+
+def _spelled_out(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Let no name of a file steer the terminal that the line stands on; JSON does so by itself."""
+    return {key: spelled_out(value) if isinstance(value, str) else value for key, value in event.items()}
 
 
 def _in_order(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

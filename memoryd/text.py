@@ -16,12 +16,13 @@ BYTES_PER_TOKEN = 3.0
 # Other line breaks than \n: whoever splits lines by them sees lines where we see none.
 _LINE_BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _TERMINAL_CONTROLS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\))")
-# Control characters but tab and line feed, lone surrogates, marks that turn the direction of text, zero-width and tag
-# characters that nobody sees. The joiners of scripts and emoji stay.
-_UNSEEN = re.compile(
-    "[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\u200b\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff"
-    "\U000e0000-\U000e007f]"
-)
+# Lone surrogates, marks that turn the direction of text, zero-width and tag characters that nobody sees. The joiners of
+# scripts and emoji stay.
+_HIDDEN = "\ud800-\udfff\u200b\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f"
+# Those, and control characters but tab and what breaks a line.
+_UNSEEN = re.compile(f"[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_HIDDEN}]")
+# All that is no tab and no line feed to a terminal.
+_STEERING = re.compile(f"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_HIDDEN}]")
 
 
 _ORDINARY = bytes(range(0x20, 0x7F)) + b"\t\n"
@@ -34,6 +35,19 @@ def plain(text: str) -> str:
     if not (_LINE_BREAKS.search(odd) or _UNSEEN.search(odd)):
         return text
     return _UNSEEN.sub("", _TERMINAL_CONTROLS.sub("", _LINE_BREAKS.sub("\n", text)))
+
+
+def spelled_out(text: str) -> str:
+    """Return `text` with what nobody sees, or what steers a terminal, written as in JSON: `\\u001b`.
+
+    A JSON document stays one, of the same meaning.
+    """
+    return _STEERING.sub(_spelled, text)
+
+
+def _spelled(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 _FOLDED = tuple(letter.encode() for letter in "\u0130\u0131\u017f\u212a")

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Final, Protocol, cast
 
 from memoryd.control.manual import GROUPS, PAGES, description
+from memoryd.control.terminal import guarded_stdout
 from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
+from memoryd.text import spelled_out
 
 EXIT_CONFIGURATION: Final = 78
 """EX_CONFIG of sysexits: `run` ends with it on wrong settings, and the service manager does not start it again."""
@@ -80,8 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _hook(words)
     name = next((word for word in words if word in COMMANDS), "")
     try:
-        code = _dispatch(words)
-        sys.stdout.flush()
+        with guarded_stdout():
+            code = _dispatch(words)
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("memoryd: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -90,11 +93,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemorydError as error:
-        print(f"memoryd: {error.told()}", file=sys.stderr)
+        print(f"memoryd: {spelled_out(error.told())}", file=sys.stderr)
         return _exit_code(name, error)
     except Exception as error:  # noqa: BLE001 -- the command line's boundary: a fault of ours is one line as well
         place = _place(error)
-        print(f"memoryd: a fault in memoryd itself: {type(error).__name__}: {error} (at {place})", file=sys.stderr)
+        said = spelled_out(f"{type(error).__name__}: {error}")
+        print(f"memoryd: a fault in memoryd itself: {said} (at {place})", file=sys.stderr)
         return 1
     return code
 

@@ -11,6 +11,7 @@ from memoryd.control.overview import Picture
 from memoryd.control.wording import job_name, meaning_of_wait, todo_of_rest
 from memoryd.ledger.states import JobKind
 from memoryd.pipeline.eligibility import MEANING
+from memoryd.text import spelled_out
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -89,7 +90,7 @@ def screen(picture: Picture) -> "Group":
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         for row in section.rows:
-            table.add_row(Text(row.label, style=row.style), Text(row.text))
+            table.add_row(Text(spelled_out(row.label), style=row.style), Text(spelled_out(row.text)))
         drawn += [Text(section.title, style="bold cyan"), Padding(table, (0, 0, 0, 2))]
     return Group(*drawn)
 

@@ -16,6 +16,7 @@ from memoryd.control.console import moment, print_json
 from memoryd.control.exposition import exposition
 from memoryd.control.overview import Picture, look
 from memoryd.control.status_told import lines, screen
+from memoryd.control.terminal import drawn_on
 from memoryd.daemon import lock
 from memoryd.daemon.house import DAEMON
 from memoryd.errors import ConfigError, UsageError
@@ -96,9 +97,10 @@ def _showing(args: argparse.Namespace) -> Iterator[Show]:
 
         yield block
         return
+    from rich.console import Console
     from rich.live import Live
 
-    with Live(screen=True, auto_refresh=False) as live:
+    with Live(console=Console(file=drawn_on()), screen=True, auto_refresh=False) as live:
         yield lambda picture: live.update(screen(picture), refresh=True)
 
 
@@ -111,4 +113,4 @@ def _printer(args: argparse.Namespace) -> Show:
         return lambda picture: print("\n".join(lines(picture)))
     from rich.console import Console
 
-    return lambda picture: Console().print(screen(picture))
+    return lambda picture: Console(file=drawn_on()).print(screen(picture))
