@@ -118,17 +118,18 @@ class _Session:
     def usual(self, event: UsualEvent, index: int) -> bool:
         """Take an event that is as nearly all are; other events are turned down."""
         kind = event.type
+        is_taken = kind in NOISE or kind in UNWANTED or self._usual_words(event, index)
         if kind in UNWANTED:
             self.stream.reading.dropped[UNWANTED[kind]] += 1
-        elif kind not in NOISE:
-            reader = self._usual_readers.get(kind)
-            data = event.data
-            if reader is None or event.agent_id or data.parent_call or self._copied.is_open or self._has_rewinds:
-                return False
-            if not reader(data, Spot(index, event.at.timestamp(), self._cwd)):
-                return False
-        self.stream.last = event
-        return True
+        if is_taken:
+            self.stream.last = event
+        return is_taken
+
+    def _usual_words(self, event: UsualEvent, index: int) -> bool:
+        data, reader = event.data, self._usual_readers.get(event.type)
+        if reader is None or event.agent_id or data.parent_call or self._copied.is_open or self._has_rewinds:
+            return False
+        return reader(data, Spot(index, event.at.timestamp(), self._cwd))
 
     def other(self, line: Line) -> None:
         """Take any other event, member by member."""

@@ -14,6 +14,7 @@ from memoryd.sources.rawjson import as_fields, as_int, as_list, as_number, as_te
 QUESTION_TOOL = "ask_user"
 INTENT_TOOL = "report_intent"  # a caption for the screen, called beside nearly every other tool
 SERVER_KEY = "mcpServerName"
+_TRAILER_CHARACTERS = 200
 _TRAILER = re.compile(
     r"\n?<(?:shellId: \S+ completed with|exited with|command completed with) exit code (-?\d{1,9})>\s*\Z"
 )
@@ -98,7 +99,8 @@ def output_item(data: dict[str, Raw], spot: Spot, calls: OpenCalls) -> tuple[Ite
 
 def _unwrap(text: str) -> tuple[str, int | None]:
     """Take off the line in which the shell tools tell how a command ended."""
-    trailer = _TRAILER.search(text[-200:])
+    end = text[-_TRAILER_CHARACTERS:]
+    trailer = _TRAILER.search(end) if end.rstrip().endswith(">") else None
     if trailer is None:
         return text, None
     return text[: len(text) - len(trailer.group())], int(trailer.group(1))

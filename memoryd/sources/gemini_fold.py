@@ -18,6 +18,7 @@ from memoryd.sources.gemini_records import (
     is_context,
     is_message,
     is_summary,
+    is_whole_message,
     listed,
     patched,
 )
@@ -59,7 +60,7 @@ class Fold:
         own = record[1]
         if own is not None:
             digest = hash(own)
-            if digest in self._places:
+            if digest in self._places and not is_whole_message(record.string[record.pos : record.endpos]):
                 return False
             self._message(index, digest, None)
         return True

@@ -46,6 +46,8 @@ class Telling:
     def responses(self, responses: Sequence[Answered], spot: Spot, exit_code: int | None = None) -> None:
         """Tell of outputs, each once; `exit_code` is what the record itself says of a single command's."""
         for raw in responses:
+            if not isinstance(raw, Raw) and raw.id in self._calls.answered:
+                continue
             item, reason = response_item(raw, spot, self._calls, exit_code if len(responses) == 1 else None)
             if reason is not None:
                 self.stream.reading.dropped[reason] += 1

@@ -111,7 +111,8 @@ class Session:
         at = record.at.timestamp() if record.at else None
         spot = Spot(index, at, self._cwd)
         self._drop(content.dropped)
-        self._telling.user(content.texts, spot)
+        if content.texts:
+            self._telling.user(content.texts, spot)
         self._telling.responses(content.responses, spot)
         return True
 

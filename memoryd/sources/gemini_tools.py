@@ -59,7 +59,7 @@ class OpenCalls:
 
     def __init__(self) -> None:
         self._calls: dict[str | None, Call] = {}
-        self._answered: dict[str, None] = {}
+        self.answered: dict[str | None, None] = {}
         self.find = self._calls.get  # the call of an output
 
     def open(self, call: Call) -> bool:
@@ -80,11 +80,11 @@ class OpenCalls:
         """Note that a call has its output; False when it had one before."""
         if call_id is None:
             return True
-        if call_id in self._answered:
+        if call_id in self.answered:
             return False
-        self._answered[call_id] = None
-        if len(self._answered) > MAX_OPEN_CALLS:
-            del self._answered[next(iter(self._answered))]
+        self.answered[call_id] = None
+        if len(self.answered) > MAX_OPEN_CALLS:
+            del self.answered[next(iter(self.answered))]
         return True
 
 
@@ -164,7 +164,7 @@ def response_item(
     if tool in SHELLS:
         text, told = shell_output(text)
         exit_code = told if exit_code is None else exit_code
-    if exit_code is None and not text.strip():
+    if exit_code is None and (not text or text.isspace()):
         return None, None
     external = call.external if call else is_external(tool)
     return Item(ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, exit_code, external), None
