@@ -76,8 +76,10 @@ class _Session:
 
     def usual(self, row: UsualRow, index: int) -> bool:
         """Take a row that is as nearly all are; one of another type or without words is turned down."""
-        text, media = (row.text, ()) if row.text is not UNSET else usual_content(row.content)
-        text, tell = text.strip(), self._tellers.get(row.type)
+        said, media = row.text, None
+        if said is UNSET:
+            said, media = usual_content(row.content)
+        text, tell = said.strip(), self._tellers.get(row.type)
         if not text or tell is None:
             return False
         self.stream.last = row
