@@ -28,12 +28,17 @@ def look(folder: Folder, request: Look) -> str:
 
 def list_files(folder: Folder, request: ListFiles) -> str:
     """Name the visible entries of one folder, a path a line, folders with a trailing slash."""
-    parts = components(request.path, folder=True)
-    entries = folder.entries(parts)
-    lines = ["/".join((*parts, entry.name)) + ("/" if entry.is_folder else "") for entry in entries[:MAX_ENTRIES]]
-    if len(entries) > MAX_ENTRIES:
-        lines.append(f"[{MAX_ENTRIES} of {len(entries)} entries shown]")
+    paths = paths_in(folder, request.path)
+    lines = paths[:MAX_ENTRIES]
+    if len(paths) > MAX_ENTRIES:
+        lines.append(f"[{MAX_ENTRIES} of {len(paths)} entries shown]")
     return "\n".join(lines) or "[empty folder]"
+
+
+def paths_in(folder: Folder, path: str) -> list[str]:
+    """Return the paths of the visible entries of one folder, folders with a trailing slash; raises RefusedError."""
+    parts = components(path, folder=True)
+    return ["/".join((*parts, entry.name)) + ("/" if entry.is_folder else "") for entry in folder.entries(parts)]
 
 
 def read_file(folder: Folder, request: ReadFile) -> str:

@@ -7,11 +7,11 @@ from typing import Final
 from memoryd.control.console import plural
 from memoryd.control.patient import Checked, Patient
 from memoryd.errors import MemorydError
-from memoryd.recall.summary import BYTES_PER_TOKEN
 from memoryd.redact import Redactor
 from memoryd.workspace.acceptance import judge
 from memoryd.workspace.folder import Folder, Odd
 from memoryd.workspace.layout import MEMORY_FILE, is_misplaced
+from memoryd.workspace.summary import summary_budget
 
 MOST_TOLD: Final = 10
 OF_NO_INTEREST: Final = frozenset({Odd.HIDDEN, Odd.EDITOR_FILE})
@@ -61,7 +61,7 @@ def _complaints(folder: Folder, redactor: Redactor, patient: Patient) -> Iterato
     if not folder.text(MEMORY_FILE).strip():
         return
     clean = Folder({path: redactor.clean(text) for path, text in folder.files.items()})
-    budget = BYTES_PER_TOKEN * patient.settings.recall.max_tokens
+    budget = summary_budget(patient.settings.recall.max_tokens)
     verdict = judge(before=Folder(), after=clean, removed_threads=(), max_summary_bytes=budget, redactor=redactor)
     for complaint in verdict.complaints:
         remedy = "mend it if it is yours; the next consolidation may mend it, and never fails for it"

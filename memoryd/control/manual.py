@@ -294,23 +294,38 @@ PAGES: Final[Mapping[str, Page]] = {
     "search": Page(
         "Finds what the memory holds by its words, the best first; with a literal mode, lines that hold them. It reads"
         " files and the ledger, and works with and without a daemon.",
-        {"memoryd search flaky tests": "the best entries for these words"},
+        {
+            "memoryd search flaky tests": "the best entries for these words",
+            "memoryd search --scope project --mark stated release": "what you said of this project's releases",
+            "memoryd search --any ECONNREFUSED --context 2": "each line with this text",
+        },
+        {0: "something was found", 1: "nothing was, or the memory cannot be read", 2: WRONG_USE},
     ),
     "import": Page(
         "Brings in what Codex or Claude Code have learned by themselves: rows and bullets as they stand, secrets taken"
         " out. Nothing is sent, their folders are only read, and doing it twice changes nothing.",
         {
+            "memoryd import codex --dry-run": "what would come; nothing is written",
             "memoryd import codex": "its memory database and folder",
             "memoryd import claude": "its memory files, by project",
         },
     ),
     "export": Page(
-        "Writes a copy of the memory into a folder of your choice.",
-        {"memoryd export ~/memory-copy": "a copy"},
+        "Writes a copy of the memory into a folder of your choice: its files, and as JSON lines what each session"
+        " taught and every statement with its provenance. Secrets are taken out; beside a daemon as well.",
+        {
+            "memoryd export ~/memory-copy": "into a new folder, or an empty one",
+            "memoryd export ~/memory-copy --force": "anew, in place of the last one",
+        },
     ),
     "completion": Page(
-        "Prints a script that lets your shell complete memoryd's commands and options.",
-        {"memoryd completion bash": "for bash"},
+        "Prints a script that lets your shell complete memoryd's commands and options. It is made of what this version"
+        " understands: after an upgrade print it anew.",
+        {
+            "memoryd completion bash": "for bash",
+            "memoryd completion zsh": "for zsh",
+            "memoryd completion fish": "for fish",
+        },
         SETTINGS,
     ),
 }

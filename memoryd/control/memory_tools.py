@@ -113,8 +113,7 @@ def read_lines(desk: Desk, asked: Read, *, numbered: bool = True) -> str:
 
 async def find_ranked(desk: Desk, asked: Search) -> tuple[tuple[Hit, ...], str]:
     """Answer a question from the index; the text says why there can be no answer. Raises UsageError, StorageError."""
-    kinds = {each: each for each in Kind}
-    if unknown := [kind for kind in asked.kinds if kind not in kinds]:
+    if unknown := sorted(set(asked.kinds) - set(Kind)):
         raise UsageError(f"search: there is no kind {unknown[0][:40]!r}", remedy=f"the kinds are: {', '.join(Kind)}")
     question = Question(
         words=asked.words,

@@ -43,6 +43,12 @@ def list_folder(memories: Path, path: str) -> str:
         return views.list_files(_folder(memories), ListFiles(path))
 
 
+def paths_in(memories: Path, path: str) -> list[str]:
+    """Return what a folder holds, all of it, folders with a trailing slash. Raises UsageError, StorageError."""
+    with _refusals():
+        return views.paths_in(_folder(memories), path)
+
+
 def read_lines(
     memories: Path, path: str, *, line_offset: int, max_lines: int, clean: Clean, numbered: bool = True
 ) -> str:

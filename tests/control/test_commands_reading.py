@@ -65,7 +65,7 @@ def test_a_literal_search_goes_on_at_its_cursor(memory: Shell) -> None:
         (("read", "../config.toml"), '".." is not allowed'),
         (("read", "NOTHING.md"), "does not exist"),
         (("read", "MEMORY.md", "--line-offset", "9"), "past the end"),
-        (("read", "MEMORY.md", "--line-offset", "0"), "invalid"),
+        (("read", "MEMORY.md", "--line-offset", "0"), "no whole number from 1 on"),
         (("list", "/etc"), "is absolute"),
         (("search", "--any", " "), "none of them blank"),
         (("search", "--any", "x", "--cursor", "x"), "that is no cursor"),
@@ -84,3 +84,8 @@ def test_a_secret_that_a_person_wrote_down_is_not_printed(memory: Shell) -> None
     (memory.home.memories / "MEMORY.md").write_text(f"token {key}\n")
     for words in (("read", "MEMORY.md"), ("search", "--any", "token"), ("read", "MEMORY.md", "--json")):
         assert key not in json.dumps(memory(*words).out)
+
+
+def test_a_name_in_brackets_is_an_entry_as_well(memory: Shell) -> None:
+    (memory.home.memories / "skills" / "[draft]").mkdir(parents=True)
+    assert json.loads(memory("list", "skills", "--json").out)["entries"] == ["skills/[draft]/", "skills/release/"]

@@ -47,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
     except ConfigError as error:
         wrong = Checked("configuration", "error", error.message, error.remedy or "correct it, and look again")
         rest = Checked("not_looked", "info", "nothing else was looked at: that takes settings which can be read")
-        return _tell([wrong, rest], [], as_json=args.json) and error.exit_code
+        _tell([wrong, rest], [], as_json=args.json)
+        return error.exit_code
     patient = _patient(settings, environ, offline=args.offline)
     found, done = asyncio.run(_examined(patient, fix=args.fix))
     return _tell(found, done, as_json=args.json)

@@ -92,7 +92,7 @@ def _told(report: dict[str, Any]) -> list[str]:
     shown = report["left_out"][:SHOWN]
     lines += [f"  left out: {each['what']}: {each['why']}" for each in shown]
     rest = len(report["left_out"]) - len(shown) + report["left_out_unnamed"]
-    lines += [f"  and {rest} more (--json names them)"] if rest else []
+    lines += [f"  and {rest} more (--json names more)"] if rest else []
     if report["consolidation"]:
         lines.append("nothing was sent; the next consolidation takes it in (`memoryd sync`)")
         lines += ["`memoryd undo` takes the folder's part back"] if report["commit"] else []

@@ -4,7 +4,7 @@ import argparse
 
 from memoryd import config
 from memoryd.control.console import print_json
-from memoryd.recall.reading import list_folder
+from memoryd.recall.reading import list_folder, paths_in
 from memoryd.workspace.layout import Home
 
 
@@ -19,10 +19,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print its entries, folders with a trailing slash."""
     home = Home(config.load(args.home, environ=config.environ()).home)
-    listed = list_folder(home.memories, args.path)
     if args.json:
-        entries = [line for line in listed.split("\n") if not line.startswith("[")]
-        print_json({"path": args.path, "entries": entries})
+        print_json({"path": args.path, "entries": paths_in(home.memories, args.path)})
     else:
-        print(listed)
+        print(list_folder(home.memories, args.path))
     return 0

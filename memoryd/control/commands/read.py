@@ -5,6 +5,7 @@ from pathlib import Path
 
 from memoryd import config
 from memoryd.control.console import print_json
+from memoryd.control.counts import from_one
 from memoryd.control.memory_tools import Desk, read_lines
 from memoryd.recall.tools import DEFAULT_MAX_LINES, Read
 
@@ -12,11 +13,11 @@ from memoryd.recall.tools import DEFAULT_MAX_LINES, Read
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take the file and the lines."""
     parser.add_argument("path", metavar="PATH", help="a file of the memory folder, such as MEMORY.md")
-    parser.add_argument("--line-offset", metavar="N", type=_from_one, default=1, help="first line (default: 1)")
+    parser.add_argument("--line-offset", metavar="N", type=from_one, default=1, help="first line (default: 1)")
     parser.add_argument(
         "--max-lines",
         metavar="N",
-        type=_from_one,
+        type=from_one,
         default=DEFAULT_MAX_LINES,
         help=f"how many lines (default: {DEFAULT_MAX_LINES})",
     )
@@ -34,10 +35,3 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(text)
     return 0
-
-
-def _from_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number

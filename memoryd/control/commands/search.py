@@ -14,8 +14,10 @@ from memoryd import config
 from memoryd.agent.literal import Mode
 from memoryd.clock import SystemClock
 from memoryd.control.console import print_json
+from memoryd.control.counts import from_one, from_zero
 from memoryd.control.memory_tools import Desk, find_literally, find_ranked, rows_of
 from memoryd.errors import UsageError
+from memoryd.recall.ranking import DAY_SECONDS
 from memoryd.recall.reading import rendered
 from memoryd.recall.search import MARKS, SCOPES, Hit, Kind
 from memoryd.recall.tools import (
@@ -30,7 +32,6 @@ from memoryd.recall.tools import (
 )
 from memoryd.values import read_duration
 
-DAY_SECONDS: Final = 86_400
 NOTHING: Final = (
     "nothing in the memory answers that: try other words, or `memoryd search --any TEXT` for a literal text"
 )
@@ -39,7 +40,7 @@ NOTHING: Final = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Take the question, and what limits the answer."""
     parser.add_argument("query", nargs="+", metavar="QUERY", help="a question, or words of the answer")
-    parser.add_argument("--limit", metavar="N", type=_from_one, default=0, help=_limits())
+    parser.add_argument("--limit", metavar="N", type=from_one, default=0, help=_limits())
     parser.add_argument("--json", action="store_true", help="print JSON")
     ranked = parser.add_argument_group("a question")
     ranked.add_argument("--cwd", metavar="DIR", type=Path, default=Path(), help="whose project comes first: here")
@@ -53,8 +54,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     mode = literal.add_mutually_exclusive_group()
     mode.add_argument("--any", dest="mode", action="store_const", const=Mode.ANY, help="lines with any of the texts")
     mode.add_argument("--all", dest="mode", action="store_const", const=Mode.ALL, help="lines with all of them")
-    mode.add_argument("--near", metavar="N", type=_from_one, help="all of them within so many lines")
-    literal.add_argument("--context", metavar="N", type=int, default=0, help="lines to show around each match")
+    mode.add_argument("--near", metavar="N", type=from_one, help="all of them within so many lines")
+    literal.add_argument("--context", metavar="N", type=from_zero, default=0, help="lines to show around each match")
     literal.add_argument("--path", default="", help="a file or folder of the memory: there alone")
     literal.add_argument("--case-sensitive", action="store_true", help="tell upper from lower case")
     literal.add_argument("--normalised", action="store_true", help="compare letters and digits alone")
@@ -78,7 +79,7 @@ def _asked(args: argparse.Namespace) -> Search:
             mode=mode,
             path=args.path,
             within_lines=min(args.near or 1, MAX_WITHIN),
-            context_lines=min(max(0, args.context), MAX_CONTEXT),
+            context_lines=min(args.context, MAX_CONTEXT),
             case_sensitive=args.case_sensitive,
             normalised=args.normalised,
             cursor=args.cursor,
@@ -136,13 +137,6 @@ def _print_lines(desk: Desk, asked: Search, *, as_json: bool) -> int:
 
 def _limits() -> str:
     return f"how many results (default: {DEFAULT_RANKED}, at most {MAX_RANKED}; literal: {DEFAULT_LITERAL} lines)"
-
-
-def _from_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError
-    return number
 
 
 def _age_days(text: str) -> float:

@@ -11,6 +11,7 @@ from typing import Final
 from memoryd import config
 from memoryd.config import HOME_VARIABLE
 from memoryd.control.console import print_json
+from memoryd.control.counts import from_zero
 from memoryd.control.service import placing
 from memoryd.control.service.calling import show
 from memoryd.control.service.checking import INSTALL, ServiceFinding
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help="print JSON")
     logs = actions.add_parser("logs", help="show its log")
     logs.add_argument("-f", "--follow", action="store_true", help="go on until ^C")
-    logs.add_argument("-n", "--lines", type=int, default=50, metavar="N", help="how many of the last lines")
+    logs.add_argument("-n", "--lines", type=from_zero, default=50, metavar="N", help="how many of the last lines")
 
 
 def run(args: argparse.Namespace) -> int:

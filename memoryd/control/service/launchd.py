@@ -18,7 +18,7 @@ from memoryd.control.service.outcome import Installed, Uninstalled
 from memoryd.control.service.plist import log_of, read_plist, render_plist
 from memoryd.control.service.state import State
 from memoryd.daemon import lock, starts
-from memoryd.errors import NoServiceManager, ServiceError, ServiceNotStarted
+from memoryd.errors import NoServiceManager, ServiceError, ServiceNotStarted, UsageError
 from memoryd.workspace.layout import Home
 
 NAME: Final = "launchd"
@@ -54,9 +54,9 @@ def read_installed(ground: Ground) -> Wish | None:
 
 
 def files_of(ground: Ground, wish: Wish, writable: Sequence[Path], *, harden: bool) -> dict[Path, str]:
-    """Return the file of the service. Raises UsageError for paths that it cannot hold; hardening there is none."""
+    """Return the file of the service. Raises UsageError for paths that it cannot hold, and for hardening."""
     if harden:
-        raise ServiceError("launchd has no hardening of the kind", remedy="leave --harden out")
+        raise UsageError("launchd has no hardening of the kind", remedy="leave --harden out")
     return {service_file(ground): render_plist(shipped.read_shipped(shipped.AGENT), wish, writable[0])}
 
 

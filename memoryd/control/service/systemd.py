@@ -4,6 +4,7 @@ refuse a foreign unit -> write -> daemon-reload -> enable -> restart -> READY, o
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -74,11 +75,11 @@ def install(ground: Ground, files: dict[Path, str], *, force: bool) -> Installed
     wrote = [path for path, text in files.items() if placing.place(path, text)]
     must(ground, "daemon-reload")
     must(ground, "enable", UNIT)
-    if hardening not in files:
-        return Installed(restart(ground), wrote, removed)
     try:
         return Installed(restart(ground), wrote, removed)
     except ServiceNotStarted:
+        if hardening not in files:
+            raise
         why = _refused_hardening(ground)
         placing.take_away(hardening)
         placing.take_away_empty(hardening.parent)
@@ -106,20 +107,24 @@ def look(ground: Ground) -> State:
     """Return how the service stands; without systemd, what its file says."""
     folder = unit_folder(ground)
     file, installed = folder / UNIT, read_installed(ground)
-    fixed = {
-        "interpreter": installed.interpreter if installed else None,
-        "home": installed.environment.get(HOME_VARIABLE) if installed else None,
-        "is_hardened": (_drop_ins(folder) / DROP_IN).exists(),
-        "linger": lingers(ground),
-    }
+    by_files = State(
+        NAME,
+        file,
+        file.exists(),
+        activity="unknown",
+        interpreter=installed.interpreter if installed else None,
+        home=installed.environment.get(HOME_VARIABLE) if installed else None,
+        is_hardened=(_drop_ins(folder) / DROP_IN).exists(),
+        linger=lingers(ground),
+    )
     try:
         told = properties(ground)
     except NoServiceManager:
-        return State(NAME, file, file.exists(), activity="unknown", **fixed)  # type: ignore[arg-type]  # values of one field each
-    return State(
-        NAME,
-        Path(told["FragmentPath"]) if told.get("FragmentPath") else file,
-        told.get("LoadState") == "loaded" or file.exists(),
+        return by_files
+    return replace(
+        by_files,
+        file=Path(told["FragmentPath"]) if told.get("FragmentPath") else file,
+        is_installed=told.get("LoadState") == "loaded" or file.exists(),
         is_running=told.get("ActiveState") in {"active", "reloading"},
         activity=f"{told.get('ActiveState', 'unknown')} ({told.get('SubState', '')})",
         pid=int(told.get("MainPID") or 0) or None,
@@ -130,7 +135,6 @@ def look(ground: Ground) -> State:
         restarts=int(told["NRestarts"]) if told.get("NRestarts", "").isdecimal() else None,
         has_given_up=_has_given_up(told),
         drop_ins=tuple(listed(told.get("DropInPaths", ""))),
-        **fixed,  # type: ignore[arg-type]  # values of one field each
     )
 
 

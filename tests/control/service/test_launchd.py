@@ -201,7 +201,7 @@ def test_its_log_is_where_the_property_list_says(ground: Ground) -> None:
 
 def test_there_is_no_hardening_and_a_service_that_is_not_installed_cannot_be_restarted(ground: Ground) -> None:
     assert not launchd.is_hardened(ground)
-    with pytest.raises(ServiceError, match="no hardening"):
+    with pytest.raises(UsageError, match="no hardening"):
         launchd.files_of(ground, a_wish(), [ground.home], harden=True)
     with pytest.raises(ServiceNotStarted, match="not installed"):
         launchd.restart(ground)
