@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, PrivateAttr, ValidationError
 from pydantic.fields import FieldInfo
@@ -44,7 +44,7 @@ from memoryd.sections import (
 )
 from memoryd.values import USER_HOME, Folder, ProviderName, Seconds, duration_text, nearest, read_duration
 
-__all__ = ["AGENT_HOMES", "OFFLINE", "NamedProvider", "Settings", "load"]
+__all__ = ["AGENT_HOMES", "OFFLINE", "STAGES", "NamedProvider", "Settings", "Stage", "load"]
 __all__ += [
     "agent_home",
     "default_home",
@@ -60,6 +60,9 @@ __all__ += ["ProviderKind", "Recall", "Seconds", "Sources", "duration_text", "re
 HOME_VARIABLE = "MEMORYD_HOME"
 LAUNCHD_LABEL = "dev.memoryd"
 OFFLINE = "offline"
+Stage: TypeAlias = Literal["extract", "consolidate"]
+"""What asks a model, by the section of its settings."""
+STAGES: Final[tuple[Stage, ...]] = ("extract", "consolidate")
 AGENT_HOMES = {  # agent: (variables that move its sessions, the first wins; folder below that; usual one below HOME)
     "codex": (("CODEX_HOME",), "", ".codex"),
     "claude": (("CLAUDE_CONFIG_DIR",), "", ".claude"),
@@ -146,7 +149,7 @@ class Settings(BaseSettings):
         redactor = Redactor()
         return {name: _masked(value, redactor) for name, value in self.model_dump(mode="json").items()}
 
-    def provider_for(self, stage: Literal["extract", "consolidate"]) -> NamedProvider:
+    def provider_for(self, stage: Stage) -> NamedProvider:
         """Say whom a stage asks: the provider it names, else the only one there is, else offline.
 
         Raises ConfigError when the name is not configured, the choice is open, or the model is missing.

@@ -6,9 +6,9 @@ taken from there; what is here is asked for only when a person wants to know. Wh
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
-from memoryd.config import NamedProvider, ProviderKind, Settings
+from memoryd.config import STAGES, NamedProvider, ProviderKind, Settings, Stage
 from memoryd.control import overview
 from memoryd.control.checks_home import check_folders, check_locks, check_modes, check_read_path
 from memoryd.control.checks_machine import check_clock, check_disk, check_git, check_service, check_watcher
@@ -22,7 +22,6 @@ from memoryd.llm.spend import cost_of
 
 SAFE_SQLITE: Final = (3, 51, 3)
 """Earlier ones may damage a WAL when two connections checkpoint; memoryd writes through one, so it is only named."""
-STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
 REPAIRED: Final = {"folder_missing": Repair.REOPEN, "publication_pending": Repair.REOPEN}
 """Findings of `status` that opening the house puts right."""
 LADDER: Final = {
@@ -167,7 +166,7 @@ ASKING: Final[Sequence[Check]] = (check_agents, check_providers)
 """What starts agents' hooks and asks providers."""
 
 
-async def _check_provider(patient: Patient, stage: Literal["extract", "consolidate"], named: NamedProvider) -> Checked:
+async def _check_provider(patient: Patient, stage: Stage, named: NamedProvider) -> Checked:
     label = f"provider_{named.name}_{named.model}" if named.model else f"provider_{named.name}"
     if named.provider.kind is ProviderKind.OFFLINE:
         return Checked(label, "ok", "the offline writer asks nobody")
@@ -184,7 +183,7 @@ async def _check_provider(patient: Patient, stage: Literal["extract", "consolida
     return Checked(label, "ok", f"{whom}: it answers; {tokens}{manner}")
 
 
-def _named(settings: Settings, stage: Literal["extract", "consolidate"]) -> NamedProvider | None:
+def _named(settings: Settings, stage: Stage) -> NamedProvider | None:
     try:
         return settings.provider_for(stage)
     except ConfigError:

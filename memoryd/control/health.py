@@ -191,13 +191,8 @@ def of_jobs(dead: Sequence[JobRow], waiting: Sequence[JobRow], now: float) -> li
     return found
 
 
-async def of_storage(home: Home, *, asks_daemon: bool, answer_seconds: float = ANSWER_SECONDS) -> list[Finding]:
-    """Tell that nothing is claimed since the disk takes nothing: as the daemon says, else as the disk looks."""
-    return of_blocked(await blocked_by_disk(home, asks_daemon=asks_daemon, answer_seconds=answer_seconds))
-
-
 async def blocked_by_disk(home: Home, *, asks_daemon: bool, answer_seconds: float = ANSWER_SECONDS) -> list[Obstacle]:
-    """Return what stands in the way of all work while the disk takes nothing."""
+    """Return what stands in the way of all work while the disk takes nothing: as the daemon says, else as it looks."""
     paused = await _pause_of(home.socket, answer_seconds) if asks_daemon else None
     if paused is not None:
         return [paused]
@@ -206,7 +201,7 @@ async def blocked_by_disk(home: Home, *, asks_daemon: bool, answer_seconds: floa
 
 
 def of_blocked(blocked: Sequence[Obstacle]) -> list[Finding]:
-    """Tell it as a finding."""
+    """Tell as a finding that nothing is claimed since the disk takes nothing."""
     return [Finding("storage_paused", "error", f"{each.message}{_since(each.since)}", each.remedy) for each in blocked]
 
 

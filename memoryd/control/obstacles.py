@@ -5,10 +5,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from memoryd.clock import Clock
-from memoryd.config import OFFLINE, Settings
+from memoryd.config import OFFLINE, STAGES, Settings, Stage
 from memoryd.daemon import lock
 from memoryd.daemon.house import DAEMON
 from memoryd.daemon.spending import caps_per_day
@@ -18,8 +18,6 @@ from memoryd.ledger.database import Ledger
 from memoryd.llm.gate_state import paused_until, read_state
 from memoryd.workspace.layout import Home
 
-Stage = Literal["extract", "consolidate"]
-STAGES: Final[tuple[Stage, ...]] = ("extract", "consolidate")
 INIT: Final = "`memoryd init` does that; `memoryd demo` shows what it is for"
 RUN: Final = "`memoryd run` starts it; `memoryd sync` makes one pass without it"
 

@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 from memoryd.clock import Clock
-from memoryd.config import Settings
+from memoryd.config import Settings, Stage
 from memoryd.control.connecting.selftest import Given
 from memoryd.daemon.probing import Probe
 from memoryd.workspace.layout import Home
@@ -48,7 +47,7 @@ class Patient:
     settings: Settings
     environ: Mapping[str, str]
     clock: Clock
-    ask: Callable[[Literal["extract", "consolidate"]], Awaitable[Probe]] | None
+    ask: Callable[[Stage], Awaitable[Probe]] | None
     cwd: Path
     given: Given
     proc: Path = Path("/proc")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from memoryd.clock import Clock
-from memoryd.config import Settings
+from memoryd.config import Settings, Stage
 from memoryd.control import health, obstacles, wording
-from memoryd.control.obstacles import Obstacle, Stage
+from memoryd.control.obstacles import Obstacle
 from memoryd.errors import MemorydError
 from memoryd.ledger import jobs, meta
 from memoryd.ledger.database import Ledger

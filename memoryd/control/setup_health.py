@@ -3,9 +3,8 @@
 import shutil
 from collections.abc import Iterator, Mapping
 
-from memoryd.config import NamedProvider, ProviderKind, Settings
+from memoryd.config import STAGES, NamedProvider, ProviderKind, Settings
 from memoryd.control.health import Finding
-from memoryd.control.obstacles import STAGES
 from memoryd.credentials import resolve_api_key
 from memoryd.daemon.house import configured_agents
 from memoryd.errors import ConfigError

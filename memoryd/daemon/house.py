@@ -8,16 +8,18 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
-from typing import Final, Literal
+from typing import Final
 
 from memoryd import config, logs
 from memoryd.clock import Clock
 from memoryd.config import (
     AGENT_HOMES,
+    STAGES,
     NamedProvider,
     Provider,
     ProviderKind,
     Settings,
+    Stage,
     agent_home,
 )
 from memoryd.credentials import key_stamp, resolve_api_key
@@ -47,7 +49,6 @@ from memoryd.workspace.layout import Home
 
 log = logs.get()
 
-STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
 PROMPTS: Final = {
     "extract": ("stage1_system", "stage1_input"),
     "consolidate": ("consolidate_system", "consolidate_init", "consolidate_incremental", "consolidate_own_hands"),
@@ -226,7 +227,7 @@ async def take_over(context: Context) -> None:
 async def _open_clients(
     stack: AsyncExitStack,
     settings: Settings,
-    asked: Mapping[Literal["extract", "consolidate"], NamedProvider],
+    asked: Mapping[Stage, NamedProvider],
     spending: Spending,
     redactor: Redactor,
     clock: Clock,

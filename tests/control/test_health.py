@@ -68,7 +68,7 @@ async def test_a_paused_daemon_says_why(home: Home, paused: str | None) -> None:
         return {"paused": paused, "since": 1.0}
 
     async with control_socket.serve(home.socket, answer):
-        found = await health.of_storage(home, asks_daemon=True)
+        found = health.of_blocked(await health.blocked_by_disk(home, asks_daemon=True))
 
     assert [finding.id for finding in found] == ([] if paused is None else ["storage_paused"])
     assert all(str(paused) in finding.message and finding.remedy for finding in found)
@@ -79,9 +79,9 @@ async def test_a_daemon_that_does_not_answer_keeps_nobody_waiting(home: Home) ->
         await asyncio.Event().wait()
         return {}
 
-    assert await health.of_storage(home, asks_daemon=True) == []
+    assert await health.blocked_by_disk(home, asks_daemon=True) == []
     async with control_socket.serve(home.socket, answer):
-        assert await health.of_storage(home, asks_daemon=True, answer_seconds=0.05) == []
+        assert await health.blocked_by_disk(home, asks_daemon=True, answer_seconds=0.05) == []
         (silent,) = await health.of_daemon(home, answer_seconds=0.05)
     assert (silent.id, silent.severity) == ("daemon_silent", "error")
     assert await health.of_daemon(home) == []

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from memoryd import config
 from memoryd.clock import SystemClock
-from memoryd.config import Settings
+from memoryd.config import Settings, Stage
 from memoryd.control.checkup import examine, look_again
 from memoryd.control.commands.recall import recalled
 from memoryd.control.connecting.selftest import Due
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 def _patient(settings: Settings, environ: Mapping[str, str], *, offline: bool) -> Patient:
     cwd = Path.cwd()
 
-    async def ask(stage: Literal["extract", "consolidate"]) -> Probe:
+    async def ask(stage: Stage) -> Probe:
         return await _probe(settings, stage)
 
     def given(agent: str) -> Due:
@@ -102,7 +102,7 @@ def lines(found: list[Checked]) -> list[str]:
     return [*told, f"{plural(len(found), 'finding')}: {plural(wrong, 'error')}, {plural(doubtful, 'warning')}{fix}"]
 
 
-async def _probe(settings: Settings, stage: Literal["extract", "consolidate"]) -> Probe:
+async def _probe(settings: Settings, stage: Stage) -> Probe:
     """Ask through the daemon when one runs, so that the request is counted where all are; else from here."""
     home = Home(settings.home)
     try:

@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Explain one session. Exit 2 when there is no such session, 1 when an input is asked for and there is none."""
+    """Explain one session. Raises UsageError when there is no such session, or none of the input that is asked for."""
     environ = config.environ()
     settings = config.load(args.home, environ=environ)
     if args.session is None:

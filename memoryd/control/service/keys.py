@@ -7,16 +7,13 @@ launchd the folder is named in place of systemd's. Both are found under the name
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
 
-from memoryd.config import Settings
+from memoryd.config import STAGES, Settings
 from memoryd.control.service.ground import Wish
 from memoryd.credentials import resolve_api_key
 from memoryd.errors import ConfigError, UsageError
 from memoryd.workspace.files import temporary_beside, translated, write_durably
 from memoryd.workspace.layout import Home
-
-STAGES: Final[tuple[Literal["extract", "consolidate"], ...]] = ("extract", "consolidate")
 
 
 @dataclass(frozen=True, slots=True)
