@@ -11,7 +11,6 @@ from memoryd.workspace.layout import Home
 TITLE: Final = "Claude Code"
 VIAS: Final[tuple[str, ...]] = (HOOK, IMPORT)
 PROGRAM: Final = "claude"
-SKILLS: Final[str | None] = "skills"
 SERVERS: Final = ".claude.json"
 
 

@@ -15,7 +15,6 @@ from memoryd.workspace.layout import Home
 TITLE: Final = "Codex"
 VIAS: Final[tuple[str, ...]] = (HOOK, INSTRUCTIONS)
 PROGRAM: Final = "codex"
-SKILLS: Final[str | None] = "skills"
 TOML_BEGIN: Final = "# memoryd: begin; `memoryd disconnect codex` removes this block"
 TOML_END: Final = "# memoryd: end"
 SERVER_BEGIN: Final = "# memoryd mcp: begin; `memoryd disconnect codex` removes this block"

@@ -173,8 +173,7 @@ def take_out(
 
 def _ways_of(target: Target, via: str, folder: Path, home: Home) -> tuple[Way, ...]:
     if via == SKILL:
-        way = skill_way(target, folder, home)
-        return (way,) if way is not None else ()
+        return (skill_way(folder, home),)
     if via == MCP:
         return target.servers(folder, home)
     return target.ways(via, folder, home) if via in target.VIAS else ()

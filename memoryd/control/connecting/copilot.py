@@ -12,7 +12,6 @@ from memoryd.workspace.layout import Home
 TITLE: Final = "GitHub Copilot CLI"
 VIAS: Final[tuple[str, ...]] = (HOOK,)
 PROGRAM: Final = "copilot"
-SKILLS: Final[str | None] = "skills"
 
 
 def folder(environ: Mapping[str, str]) -> Path:

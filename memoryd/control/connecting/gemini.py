@@ -11,7 +11,6 @@ from memoryd.workspace.layout import Home
 TITLE: Final = "Gemini CLI"
 VIAS: Final[tuple[str, ...]] = (HOOK,)
 PROGRAM: Final = "gemini"
-SKILLS: Final[str | None] = "skills"
 DIALECT: Final = target.COMMENTS
 
 

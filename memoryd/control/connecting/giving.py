@@ -12,7 +12,7 @@ from memoryd.control.connecting import record
 from memoryd.control.connecting.connect import Change, Done, connect, put_in, take_out, target_of
 from memoryd.control.connecting.files import Found
 from memoryd.control.connecting.mcp_extra import missing
-from memoryd.control.connecting.target import MCP, PARTS, SKILL, Target, skill_way
+from memoryd.control.connecting.target import MCP, PARTS, SKILL, Target, Way, skill_way
 from memoryd.errors import UsageError
 from memoryd.workspace.layout import Home
 
@@ -42,10 +42,10 @@ def give(agent: str, via: str | None, wish: Wish, home: Home, environ: Mapping[s
     """Connect an agent. Raises UsageError and StorageError for the memory itself; of the rest, StorageError."""
     seen: dict[Path, Found] = {}
     memory = connect(agent, via, home, environ, seen, dry_run=dry_run)
-    target = target_of(agent)
-    folder = target.folder(environ)
-    server = _server(agent, target, folder, wish, home, environ, seen, dry_run=dry_run)
-    skill = _skill(agent, target, folder, wish, home, seen, has_server=_is_there(server), dry_run=dry_run)
+    beside = _Beside(agent, home, environ, seen, dry_run)
+    server = _server(beside, wish)
+    has_server = server is not None and server.done is not Done.LEFT_OUT
+    skill = _skill(beside, wish, has_server=has_server)
     return Given(memory, tuple(each for each in (server, skill) if each is not None))
 
 
@@ -62,32 +62,44 @@ def take_back(agent: str, home: Home, environ: Mapping[str, str], *, dry_run: bo
     return Given(memory, tuple(part for part in parts if part.done is not Done.NOT_CONNECTED))
 
 
-def _is_there(server: Change | None) -> bool:
-    return server is not None and server.done is not Done.LEFT_OUT
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """To whom something is given beside the memory, and what files would hold by now in a dry run (`seen`)."""
+
+    agent: str
+    home: Home
+    environ: Mapping[str, str]
+    seen: dict[Path, Found]
+    is_dry: bool
+
+    @property
+    def target(self) -> Target:
+        return target_of(self.agent)
+
+    @property
+    def folder(self) -> Path:
+        return self.target.folder(self.environ)
+
+    def put_in(self, part: str, way: Way) -> Change:
+        """Put a part in, or leave it out and say why. Raises StorageError."""
+        try:
+            return put_in(self.agent, part, way, self.home, self.seen, dry_run=self.is_dry)
+        except UsageError as error:
+            return self.left_out(part, str(error))
+
+    def left_out(self, part: str, why: str) -> Change:
+        return Change(Done.LEFT_OUT, self.agent, part, part=part, why=why)
 
 
-def _server(
-    agent: str,
-    target: Target,
-    folder: Path,
-    wish: Wish,
-    home: Home,
-    environ: Mapping[str, str],
-    seen: dict[Path, Found],
-    *,
-    dry_run: bool,
-) -> Change | None:
-    kept = record.recorded(home, agent, MCP)
+def _server(beside: _Beside, wish: Wish) -> Change | None:
+    kept = record.recorded(beside.home, beside.agent, MCP)
     if not wish.mcp:
         return None
-    if kept is None and (why := _no_server(target, environ)):
-        return Change(Done.LEFT_OUT, agent, MCP, part=MCP, why=why)
-    ways = target.servers(folder, home)
+    if kept is None and (why := _no_server(beside.target, beside.environ)):
+        return beside.left_out(MCP, why)
+    ways = beside.target.servers(beside.folder, beside.home)
     way = next((each for each in ways if kept and each.file == kept.path), ways[0])
-    try:
-        return put_in(agent, MCP, way, home, seen, dry_run=dry_run)
-    except UsageError as error:
-        return Change(Done.LEFT_OUT, agent, MCP, part=MCP, why=str(error))
+    return beside.put_in(MCP, way)
 
 
 def _no_server(target: Target, environ: Mapping[str, str]) -> str:
@@ -99,23 +111,7 @@ def _no_server(target: Target, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def _skill(
-    agent: str,
-    target: Target,
-    folder: Path,
-    wish: Wish,
-    home: Home,
-    seen: dict[Path, Found],
-    *,
-    has_server: bool,
-    dry_run: bool,
-) -> Change | None:
-    kept = record.recorded(home, agent, SKILL)
+def _skill(beside: _Beside, wish: Wish, *, has_server: bool) -> Change | None:
+    kept = record.recorded(beside.home, beside.agent, SKILL)
     is_wished = (kept is not None or not has_server) if wish.skill is None else wish.skill
-    way = skill_way(target, folder, home) if is_wished else None
-    if way is None:
-        return None
-    try:
-        return put_in(agent, SKILL, way, home, seen, dry_run=dry_run)
-    except UsageError as error:
-        return Change(Done.LEFT_OUT, agent, SKILL, part=SKILL, why=str(error))
+    return beside.put_in(SKILL, skill_way(beside.folder, beside.home)) if is_wished else None

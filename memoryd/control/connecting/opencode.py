@@ -14,7 +14,6 @@ from memoryd.workspace.layout import Home
 TITLE: Final = "OpenCode"
 VIAS: Final[tuple[str, ...]] = (INSTRUCTIONS,)
 PROGRAM: Final = "opencode"
-SKILLS: Final[str | None] = "skills"
 DIALECT: Final = Dialect(comments=True, trailing_commas=True)
 
 

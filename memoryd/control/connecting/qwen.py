@@ -11,7 +11,6 @@ from memoryd.workspace.layout import Home
 TITLE: Final = "Qwen Code"
 VIAS: Final[tuple[str, ...]] = (HOOK,)
 PROGRAM: Final = "qwen"
-SKILLS: Final[str | None] = "skills"
 DIALECT: Final = target.COMMENTS
 
 

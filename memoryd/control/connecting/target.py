@@ -64,18 +64,13 @@ class Target(Protocol):
         """The ways in, the usual one first."""
         ...
 
-    def folder(self, environ: Mapping[str, str]) -> Path:
-        """Return where the agent's settings lie."""
-        ...
-
     @property
     def PROGRAM(self) -> str:  # noqa: N802 (a constant of the module)
         """The agent's command."""
         ...
 
-    @property
-    def SKILLS(self) -> str | None:  # noqa: N802 (a constant of the module)
-        """The folder of skills in the agent's folder, None where it knows none."""
+    def folder(self, environ: Mapping[str, str]) -> Path:
+        """Return where the agent's settings lie."""
         ...
 
     def servers(self, folder: Path, home: Home) -> tuple[Way, ...]:
@@ -128,12 +123,9 @@ def server_member(file: Path, home: Home, path: str, value: Mapping[str, object]
     return Way(MCP, file, edit)
 
 
-def skill_way(target: "Target", folder: Path, home: Home) -> Way | None:
-    """Return the way of an agent's skill, None where it knows none."""
-    if target.SKILLS is None:
-        return None
-    content = skill_text(home)
-    return Way(SKILL, folder / target.SKILLS / SKILL_NAME / "SKILL.md", OwnFile(content, SKILL_MARK))
+def skill_way(folder: Path, home: Home) -> Way:
+    """Return the way of the skill; every agent has its skills in the same place of its folder."""
+    return Way(SKILL, folder / "skills" / SKILL_NAME / "SKILL.md", OwnFile(skill_text(home), SKILL_MARK))
 
 
 def hook_shape(agent: str) -> re.Pattern[str]:
