@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable
 
-from memoryd.ledger import attempts, claims, jobs, outputs, publications, rescanning, sessions
+from memoryd.ledger import attempts, claims, jobs, meta, outputs, publications, rescanning, sessions
 from memoryd.ledger import forgetting as forgetting_ledger
 from memoryd.ledger.attempts import Beginning
 from memoryd.ledger.claims import NewClaim
@@ -175,6 +175,14 @@ def _claim_of(conn: sqlite3.Connection, supported: dict[str, tuple[str, ...]], s
     claims.replace_claims(conn, made, now=NOW)
 
 
+def a_reset_lets_everything_be_imported_again_and_keeps_other_facts(conn: sqlite3.Connection) -> None:
+    meta.put(conn, f"{meta.IMPORTED}x", "once")
+    meta.put(conn, "another", "fact")
+    forgetting_ledger.begin_reset(conn, now=NOW, relearn=False)
+
+    assert (meta.get(conn, f"{meta.IMPORTED}x"), meta.get(conn, "another")) == (None, "fact")
+
+
 def _all_of(conn: sqlite3.Connection, thread: str) -> dict[str, list[tuple[object, ...]]]:
     """What concerns a session, from each table; of a forgotten one's row only why it is left out."""
     return {
@@ -196,4 +204,5 @@ SCHEDULES: tuple[Callable[[sqlite3.Connection], None], ...] = (
     what_is_decided_is_put_in_place_although_history_goes,
     the_end_of_a_forgetting_is_not_the_end_of_other_facts,
     a_reset_takes_the_words_of_problems_and_knows_copies_as_copies,
+    a_reset_lets_everything_be_imported_again_and_keeps_other_facts,
 )

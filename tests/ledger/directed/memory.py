@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from memoryd.ledger import claims, outputs, publications, sayings, sessions
 from memoryd.ledger.claims import NewClaim
-from memoryd.ledger.outputs import Snapshot
+from memoryd.ledger.outputs import ImportedOutput, Snapshot
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.sayings import Said
 from tests.ledger.factories import (
@@ -57,6 +57,15 @@ def an_output_of_an_earlier_state_does_not_replace_a_later_one(conn: sqlite3.Con
     kept = outputs.get(conn, THREAD)
     assert kept is not None
     assert kept.raw_memory == "later"
+
+
+def an_imported_row_replaces_only_an_earlier_state(conn: sqlite3.Connection) -> None:
+    assert outputs.store(conn, an_output(source_updated_at=5, raw_memory="ours"), now=NOW)
+    taken = [outputs.take_over(conn, _imported(updated_at)) for updated_at in (4, 5, 6)]
+
+    kept = outputs.get(conn, THREAD)
+    assert kept is not None
+    assert (taken, kept.raw_memory) == ([False, False, True], "theirs of 6")
 
 
 def a_decision_touches_only_rows_whose_selection_changes(conn: sqlite3.Connection) -> None:
@@ -149,11 +158,16 @@ def _claim(text: str, status: str = "stated") -> NewClaim:
     return NewClaim(text, "section", "global", status, (THREAD,))
 
 
+def _imported(updated_at: int) -> ImportedOutput:
+    return ImportedOutput(THREAD, updated_at, f"theirs of {updated_at}", "s", None, 1, None, None)
+
+
 SCHEDULES: tuple[Callable[[sqlite3.Connection], None], ...] = (
     claims_that_persist_keep_their_time_and_those_that_vanish_are_closed_once,
     only_the_session_whose_claim_it_is_supports_it,
     a_decision_is_published_once_and_alone,
     an_output_of_an_earlier_state_does_not_replace_a_later_one,
+    an_imported_row_replaces_only_an_earlier_state,
     a_decision_touches_only_rows_whose_selection_changes,
     pruning_leaves_what_the_memory_is_made_of,
     a_selection_leaves_out_the_empty_the_unwanted_and_the_unused,
