@@ -33,7 +33,7 @@ MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
+class Listener:
     """Who started the daemon and listens to it: the address of its socket, and how often it wants to hear something."""
 
     address: str | None = None
@@ -48,19 +48,19 @@ class Supervisor:
         furnish: Callable[[], AbstractAsyncContextManager[Context]],
         clock: Clock,
         *,
-        manager: Manager | None = None,
+        listener: Listener | None = None,
         own_log: OwnLog | None = None,
         bounds: Bounds | None = None,
     ) -> None:
-        manager = manager or Manager()
+        listener = listener or Listener()
         self._furnish = furnish
         self._clock = clock
-        self._duty = Duty(manager.address)
+        self._duty = Duty(listener.address)
         self._pulse = Pulse(
             self._duty,
             clock,
             self._doing,
-            watchdog_seconds=manager.watchdog_seconds,
+            watchdog_seconds=listener.watchdog_seconds,
             own_log=own_log,
             bounds=bounds,
         )

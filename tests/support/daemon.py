@@ -11,7 +11,7 @@ from memoryd.config import Settings
 from memoryd.daemon import control_socket
 from memoryd.daemon.ground import Ground, open_ground
 from memoryd.daemon.house import furnish
-from memoryd.daemon.supervisor import Manager, Supervisor
+from memoryd.daemon.supervisor import Listener, Supervisor
 from memoryd.daemon.vitals import Bounds
 from memoryd.ledger import jobs
 from memoryd.ledger.overview import JobRow
@@ -105,7 +105,7 @@ async def a_daemon(
     given = settings_in(folder, **(changes | settings))
     async with a_house(given, clock, client=client) as opened:
         context = change(opened)
-        supervisor = Supervisor(lambda: nullcontext(context), clock, manager=Manager(notify), bounds=bounds)
+        supervisor = Supervisor(lambda: nullcontext(context), clock, listener=Listener(notify), bounds=bounds)
         daemon = Daemon(context, supervisor, asyncio.create_task(supervisor.run()), log, clock)
         try:
             await daemon.logged("daemon.started")
@@ -176,7 +176,7 @@ async def a_reloading_daemon(
                 opened.append(context)
                 yield context
 
-        supervisor = Supervisor(furnish_next, clock, manager=Manager(notify))
+        supervisor = Supervisor(furnish_next, clock, listener=Listener(notify))
         task = asyncio.create_task(supervisor.run())
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):

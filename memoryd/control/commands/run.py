@@ -20,7 +20,7 @@ from memoryd.daemon.house import DAEMON, furnish
 from memoryd.daemon.notify import notify
 from memoryd.daemon.own_log import OwnLog
 from memoryd.daemon.starts import Starts
-from memoryd.daemon.supervisor import Manager, Supervisor
+from memoryd.daemon.supervisor import Listener, Supervisor
 from memoryd.daemon.vitals import spare_memory
 from memoryd.daemon.wakeup import within
 from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt
@@ -85,13 +85,13 @@ class _Configuration:
 async def _run(configuration: _Configuration) -> int:
     clock, environ, home = SystemClock(), config.environ(), configuration.settings.home
     address = config.notify_socket(environ)
-    manager = Manager(address, config.watchdog_seconds(environ, os.getpid()))
+    listener = Listener(address, config.watchdog_seconds(environ, os.getpid()))
     signals, replaced = _Signals(), 0
     while not signals.stop.is_set():
         try:
             async with open_ground(home, clock=clock, environ=environ, role=DAEMON) as ground:
                 furnish_now, own_log = partial(configuration.furnish, ground), OwnLog.found_in(home)
-                await signals.watch(Supervisor(furnish_now, clock, manager=manager, own_log=own_log))
+                await signals.watch(Supervisor(furnish_now, clock, listener=listener, own_log=own_log))
                 return 0
         except LedgerCorrupt:
             replaced += 1
