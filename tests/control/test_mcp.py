@@ -295,6 +295,77 @@ def test_sigterm_ends_it_cleanly_while_it_waits_for_input(server: Server) -> Non
     assert server.end()[2] == b""
 
 
+def request(number: object, method: str, **params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
+
+
+GREETING = request(
+    0,
+    "initialize",
+    protocolVersion="2025-06-18",
+    capabilities={},
+    clientInfo={"name": "a script", "version": "1"},
+)
+
+
+def test_each_line_is_answered_and_the_end_of_the_input_waits_for_what_was_asked(server: Server) -> None:
+    asked = [
+        GREETING,
+        b"{}\n",
+        request(1.5, "ping"),
+        request(2, "tools/call", name="read", arguments={"path": "\ud800"}),
+        b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"note","arguments":{"text":"'
+        + b"x" * (5 << 20)
+        + b'"}}}\n',
+        request("4", "tools/call", name="search", arguments={"query": "tabs in the makefile"}),
+        request(5, "tools/call", name="why", arguments={"statement": "tabs"}).rstrip(),
+    ]
+    out, err = server.process.communicate(b"".join(asked), timeout=60)
+    answers = [json.loads(line) for line in out.splitlines()]
+    told = {str(each["id"]): "error" in each or each["result"].get("isError", False) for each in answers}
+    assert told == {"0": False, "None": True, "2": True, "3": True, "4": False, "5": False}
+    assert (server.process.returncode, err) == (0, b"")
+
+
+def test_it_ends_quietly_when_nobody_reads_and_says_when_answers_cannot_be_written(remembering: Home) -> None:
+    def ended(target: int) -> tuple[int, bytes]:
+        with subprocess.Popen(
+            mcp_client.words(remembering.path),
+            stdin=subprocess.PIPE,
+            stdout=target,
+            stderr=subprocess.PIPE,
+            env=mcp_client.environ(remembering.path),
+        ) as process:
+            os.close(target)
+            assert process.stdin is not None
+            process.stdin.write(GREETING + request(1, "ping") * 20)
+            process.stdin.flush()  # and the input stays open
+            code = process.wait(60)
+            assert process.stderr is not None
+            return code, process.stderr.read()
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert ended(writer) == (0, b"")
+    if Path("/dev/full").exists():
+        code, err = ended(os.open("/dev/full", os.O_WRONLY))
+        assert (code, err.count(b"\n")) == (1, 1)
+        assert b"cannot write answers to standard output: No space left on device" in err
+
+
+def test_without_standard_input_or_output_it_says_what_it_needs(remembering: Home) -> None:
+    for closed in ("<&-", ">&-"):
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {closed}', "-", *mcp_client.words(remembering.path)],
+            capture_output=True,
+            env=mcp_client.environ(remembering.path),
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+        assert b"needs a standard input and output" in done.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells memory and descriptors")
 def test_many_calls_do_not_let_it_grow(server: Server) -> None:
     server.greet()

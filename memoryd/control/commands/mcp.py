@@ -34,10 +34,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until standard input ends, or SIGTERM comes. Raises UsageError where the extra is missing."""
+    """Serve until standard input ends, or SIGTERM comes.
+
+    Raises UsageError where the extra is missing, or a way to talk.
+    """
     settings = config.load(args.home, environ=config.environ())
     if (reason := missing()) is not None:
         raise UsageError(reason.what, remedy=reason.remedy)
+    if sys.stdin is None or sys.stdout is None:
+        raise UsageError(
+            "`memoryd mcp` needs a standard input and output", remedy="agents start it; `memoryd connect AGENT`"
+        )
     from memoryd.recall.mcp_server import serve
 
     if sys.stdin.isatty():
