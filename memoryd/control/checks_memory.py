@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from memoryd.control.console import plural
@@ -29,6 +30,9 @@ async def check_memory(patient: Patient) -> list[Checked]:
         return [Checked("memory", "error", error.message, error.remedy)]
     redactor = Redactor(patient.settings.privacy.patterns)
     found = [*_secrets(folder, redactor), *_no_inputs(folder), *_complaints(folder, redactor, patient)]
+    found = [
+        replace(each, evidence=redactor.clean(each.evidence), remedy=redactor.clean(each.remedy)) for each in found
+    ]
     return found[:MOST_TOLD] or [
         Checked("memory", "ok", f"{plural(len(folder.files), 'file')} in {home.memories}, none with a known secret")
     ]
@@ -37,6 +41,13 @@ async def check_memory(patient: Patient) -> list[Checked]:
 def _secrets(folder: Folder, redactor: Redactor) -> Iterator[Checked]:
     """Name files and lines, never what stands there."""
     for path, text in folder.files.items():
+        if redactor.contains_secret(path):
+            yield Checked(
+                "secret",
+                "error",
+                f"{path}: a secret in its name; the file is neither committed nor sent to a model",
+                "rename it; the provider that the secret belongs to should replace it",
+            )
         if not redactor.contains_secret(text):
             continue
         numbers = [str(n) for n, line in enumerate(text.split("\n"), start=1) if redactor.contains_secret(line)]

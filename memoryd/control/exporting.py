@@ -4,6 +4,8 @@ Everything was redacted before it was kept, and is once more: the patterns may b
 """
 
 import json
+import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -18,8 +20,14 @@ from memoryd.ledger.claims import ClaimRow
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.redact import Redactor
 from memoryd.trees import remove_tree
-from memoryd.workspace.files import translated, write_private
-from memoryd.workspace.folder import Folder
+from memoryd.workspace.files import (
+    make_private_folder,
+    temporary_beside,
+    translated,
+    write_durably,
+    write_private,
+)
+from memoryd.workspace.folder import Folder, Odd
 from memoryd.workspace.layout import Home
 
 FORMAT: Final = "memoryd-export"
@@ -29,6 +37,8 @@ OUTPUTS: Final = "stage1_outputs.jsonl"
 CLAIMS: Final = "claims.jsonl"
 MEMORIES: Final = "memories"
 MAX_CLAIMS: Final = 1_000_000
+MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
+"""It names what was left out; a larger one is none of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,7 @@ def check_place(target: Path, home: Home, *, force: bool) -> None:
         )
     with translated("list", target):
         is_empty = not target.is_dir() or next(target.iterdir(), None) is None
-    if not is_empty and not force:
+    if not is_empty and not force and not _is_cut_short(target):
         raise UsageError(
             f"cannot export to {target}: it is not empty",
             remedy="name an empty folder or a new one; --force replaces an export there, and leaves the rest",
@@ -83,29 +93,45 @@ def export(home: Home, rows: Learned, target: Path, redactor: Redactor, *, now: 
     folder = Folder.read(home.memories) if home.memories.is_dir() else Folder()
     if _is_export(target):
         remove_tree(target / MEMORIES)
+    _check_links(target / MEMORIES)
     with translated("make the folder", target):
-        target.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if (target / MEMORIES).is_symlink():
-            raise UsageError(f"{target / MEMORIES} is a symlink", remedy="remove it, or name another folder")
-    for path, text in folder.files.items():
+        make_private_folder(target)
+    # first, so that what is cut short can be told from a person's own folder, and is replaced like an export
+    _write_manifest(target, {"complete": False})
+    files = {path: text for path, text in folder.files.items() if not redactor.contains_secret(path)}
+    for path, text in files.items():
         write_private(target / MEMORIES / path, redactor.clean(text).encode("utf-8", "replace"))
     write_private(target / OUTPUTS, _lines((_output(row) for row in rows.outputs), redactor))
     write_private(target / CLAIMS, _lines((asdict(row) for row in rows.claims), redactor))
-    left_out = {path: reason.value for path, reason in folder.odd.items() if not path.startswith(".")}
-    done = Exported(target, len(folder.files), len(rows.outputs), len(rows.claims), left_out)
-    manifest = {
-        "format": FORMAT,
-        "version": FORMAT_VERSION,
-        "memoryd": version("memoryd"),
+    odd = {**folder.odd, **dict.fromkeys(folder.files.keys() - files.keys(), Odd.SECRET_NAME)}
+    left_out = {redactor.clean(path): reason.value for path, reason in odd.items() if not path.startswith(".")}
+    done = Exported(target, len(files), len(rows.outputs), len(rows.claims), left_out)
+    facts = {
+        "complete": True,
         "exported_at": rfc3339(int(now)),
         "files": done.files,
         "stage1_outputs": done.outputs,
         "claims": done.claims,
         "left_out": dict(left_out),
     }
-    # last, so that what is cut short is no export yet
-    write_private(target / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+    _write_manifest(target, facts)
     return done
+
+
+def _write_manifest(target: Path, facts: Mapping[str, object]) -> None:
+    whole = {"format": FORMAT, "version": FORMAT_VERSION, "memoryd": version("memoryd"), **facts}
+    temporary = temporary_beside(target / MANIFEST)
+    write_durably(temporary, (json.dumps(whole, indent=2) + "\n").encode())
+    with translated("write", target / MANIFEST):
+        temporary.replace(target / MANIFEST)
+
+
+def _check_links(folder: Path) -> None:
+    """Refuse to write through a link to somewhere else. Raises UsageError."""
+    inner = (Path(place, name) for place, names, _ in os.walk(folder) for name in names)
+    for each in (folder, *inner):
+        if each.is_symlink():
+            raise UsageError(f"{each} is a symlink", remedy="remove it, or name another folder")
 
 
 def _output(row: SelectedOutput) -> dict[str, object]:
@@ -138,8 +164,20 @@ def _lines(rows: Iterable[Mapping[str, object]], redactor: Redactor) -> bytes:
 
 def _is_export(target: Path) -> bool:
     """Say whether a folder was written by `export`: only then what stands in it is ours to remove."""
+    return _known(target).get("format") == FORMAT
+
+
+def _is_cut_short(target: Path) -> bool:
+    return _is_export(target) and _known(target).get("complete") is False
+
+
+def _known(target: Path) -> Mapping[str, object]:
+    manifest = target / MANIFEST
     try:
-        known = json.loads((target / MANIFEST).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(known, dict) and known.get("format") == FORMAT
+        if not stat.S_ISREG(manifest.lstat().st_mode):  # a pipe would be waited for
+            return {}
+        with manifest.open("rb") as file:
+            known = json.loads(file.read(MAX_MANIFEST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) else {}

@@ -55,7 +55,9 @@ class RecallRefresher:
         return rewritten
 
     def _refresh_index(self) -> None:
-        states = states_of(self.home)
+        states = {
+            path: state for path, state in states_of(self.home).items() if not self.redactor.contains_secret(path)
+        }
         made_as = f"{MADE_AS}/{self.redactor.fingerprint}"
         known, indexed = self._asked(self.ledger.read(_index_made_of, made_as), READ_SECONDS)
         wanted = outdated(states, known, indexed)

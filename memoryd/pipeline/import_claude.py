@@ -60,7 +60,7 @@ class Resource:
 
     path: str
     text: str
-    source: Path
+    source: str
 
     @property
     def digest(self) -> str:
@@ -103,12 +103,13 @@ def find_resources(homes: Sequence[Path], redactor: Redactor, report: ImportRepo
     found: dict[str, Resource] = {}
     for home in homes:
         for project in find_project_memories(home, READERS[AGENT]):
-            report.read.append(str(project.folder))
+            shown = redactor.clean(str(project.folder))
+            report.read.append(shown)
             folder = read_foreign(project.folder)
             for name, reason in folder.odd.items():
-                report.leave_out_file(project.folder / name, reason.value)
+                report.leave_out_file(f"{shown}/{redactor.clean(name)}", reason.value)
             for name, text in folder.files.items():
-                source = project.folder / name
+                source = redactor.clean(f"{project.folder}/{name}")
                 if not name.endswith(".md"):
                     report.leave_out_file(source, NO_MARKDOWN)
                 elif not text.strip():
@@ -125,7 +126,7 @@ def find_resources(homes: Sequence[Path], redactor: Redactor, report: ImportRepo
     return [found[path] for path in sorted(found)]
 
 
-def _resource(project: str, directory: str, name: str, text: str, source: Path, redactor: Redactor) -> Resource:
+def _resource(project: str, directory: str, name: str, text: str, source: str, redactor: Redactor) -> Resource:
     # the digest keeps names apart that differ in what a name cannot hold
     digest = sha256(f"{project}\n{name}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
     stem = f"{_slug(redactor.clean(project)) or 'project'}--{_slug(redactor.clean(name.removesuffix('.md'))) or 'file'}"

@@ -20,11 +20,12 @@ from memoryd.pipeline.importing import ImportReport
 from memoryd.redact import Redactor
 from memoryd.sources.codex_memories import AGENT, FOLDERS, CodexMemory, CodexOutput, CodexThread, read_codex_memory
 from memoryd.sources.readers import READERS
-from memoryd.workspace.folder import Folder
+from memoryd.workspace.folder import Folder, Odd
 from memoryd.workspace.gauge import read_foreign
 from memoryd.workspace.headers import UNKNOWN, headers_of
-from memoryd.workspace.layout import ALWAYS_THERE
+from memoryd.workspace.layout import ALWAYS_THERE, is_evidence
 from memoryd.workspace.rereading import reread
+from memoryd.workspace.stems import is_stem_of
 
 log = logs.get()
 
@@ -40,7 +41,8 @@ class Found:
         """Read everything (blocking), and note what cannot be used. Raises UsageError where there is no memory."""
         self.home = home
         memory = read_codex_memory(home)
-        name, self.folder = _folder_of(home)
+        name, folder = _folder_of(home)
+        self.folder = _without_secret_names(folder, redactor, report)
         found = [str(path) for path in memory.stores] + ([str(home / name)] if name else [])
         if not memory.outputs and not self.folder.files:
             why = "; ".join(f"{path}: {reason}" for path, reason in memory.unreadable.items())
@@ -60,6 +62,8 @@ class Found:
             header.thread_id: Path(path).stem
             for path, header in headers_of(self.folder).items()
             if header.thread_id in memory.outputs
+            and is_stem_of(Path(path).stem, header.thread_id)
+            and not redactor.contains_secret(path)
         }
         self.rows = incoming_of(memory, Agent(READERS[AGENT], (home,)), stems, redactor)
 
@@ -133,6 +137,21 @@ def _folder_of(home: Path) -> tuple[str, Folder]:
         if any(folder.text(path).strip() for path in ALWAYS_THERE):
             return name, folder
     return "", Folder()
+
+
+def _without_secret_names(folder: Folder, redactor: Redactor, report: ImportReport) -> Folder:
+    """Leave out files whose name holds a secret; one of evidence, which is named anew here, is called as texts call it.
+
+    The name under which it came is in no report either.
+    """
+    files = {}
+    for path, text in folder.files.items():
+        cleaned = redactor.clean(path)
+        if cleaned == path or is_evidence(path):
+            files[cleaned] = text
+        else:
+            report.leave_out_file(cleaned, Odd.SECRET_NAME.value)
+    return Folder(files, {redactor.clean(path): reason for path, reason in folder.odd.items()})
 
 
 def _read_back(memory: CodexMemory, folder: Folder) -> None:

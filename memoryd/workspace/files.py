@@ -75,10 +75,17 @@ def fsync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, and each that it lies in, 0700: `mkdir` gives its mode to the last one alone. Raises OSError."""
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_private(path: Path, data: bytes) -> None:
     """Write a file of a staging folder, 0600, with the folders it needs; not durable, since staging is thrown away."""
     with translated("write", path):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         path.unlink(missing_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as stream:  # noqa: PTH123 (a descriptor, which Path cannot open)

@@ -34,6 +34,7 @@ class Odd(StrEnum):
     UNREADABLE = "unreadable"
     MISPLACED = "in the place of one of memoryd's own"
     SECRET = "contains a secret"  # noqa: S105 (a reason, no password)
+    SECRET_NAME = "its name holds a secret"  # noqa: S105 (as above)
 
 
 @dataclass(frozen=True, slots=True)

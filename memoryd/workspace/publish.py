@@ -15,6 +15,7 @@ from memoryd.workspace.authorship import KEPT_SUBJECT, person_lines
 from memoryd.workspace.files import (
     fsync_folder,
     is_temporary,
+    make_private_folder,
     temporary_beside,
     translated,
     write_durably,
@@ -200,7 +201,7 @@ class _Publication:
         self.still_ours()
         if not target.parent.is_dir():
             with translated("make the folder", target.parent):
-                target.parent.mkdir(mode=0o700, parents=True)
+                make_private_folder(target.parent)
             fsync_folder(target.parent.parent)
         temporary = temporary_beside(target)
         write_durably(temporary, data, mode=0o700 if live.is_executable else 0o600)

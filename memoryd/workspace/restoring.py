@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from memoryd.workspace.files import fsync_folder, temporary_beside, translated, write_durably
+from memoryd.workspace.files import fsync_folder, make_private_folder, temporary_beside, translated, write_durably
 from memoryd.workspace.git import Repository
 from memoryd.workspace.layout import ALWAYS_THERE, Home
 from memoryd.workspace.repository import ensure
@@ -54,7 +54,7 @@ def _put_back(target: Path, data: bytes) -> None:
     if os.path.lexists(target):
         return
     with translated("make the folder", target.parent):
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(target.parent)
     temporary = temporary_beside(target)
     write_durably(temporary, data)
     with translated("restore", target):

@@ -91,23 +91,31 @@ def _inputs(
     repo: Repository, accepted: str | None, live: Folder, redactor: Redactor
 ) -> tuple[dict[str, str], tuple[tuple[str, Odd], ...]]:
     """Return the texts to stage, and what was left out."""
-    odd = {path: reason for path, reason in live.odd.items() if reason is not Odd.HIDDEN}
+    odd: dict[str, Odd] = {path: reason for path, reason in live.odd.items() if reason is not Odd.HIDDEN}
     files: dict[str, str] = {}
     for path, text in live.files.items():
         if path == DIFF_FILE:
             continue
-        if is_misplaced(path):
-            odd[path] = Odd.MISPLACED
-        elif redactor.contains_secret(text):
-            odd[path] = Odd.SECRET
-        else:
+        reason = _unfit(path, text, redactor)
+        if reason is None:
             files[path] = text
+        else:
+            odd[path] = reason
     if accepted is not None:
         for path in (path for path, reason in odd.items() if reason in (Odd.SECRET, Odd.UNREADABLE)):
             stand_in = _accepted_text(repo, accepted, path)
             if stand_in is not None:
                 files[path] = stand_in
     return dict(sorted(files.items())), tuple(sorted(odd.items()))
+
+
+def _unfit(path: str, text: str, redactor: Redactor) -> Odd | None:
+    """Say why a text file is not staged."""
+    if is_misplaced(path):
+        return Odd.MISPLACED
+    if redactor.contains_secret(path):
+        return Odd.SECRET_NAME
+    return Odd.SECRET if redactor.contains_secret(text) else None
 
 
 def _accepted_text(repo: Repository, accepted: str, path: str) -> str | None:

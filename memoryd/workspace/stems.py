@@ -12,6 +12,7 @@ _HASH_DIGITS: Final = 4
 _MAX_SLUG: Final = 60
 _GREGORIAN: Final = datetime(1582, 10, 15, tzinfo=UTC)
 _STAMP: Final = "%Y-%m-%dT%H-%M-%S"
+_STEM: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([0-9A-Za-z]{4})(?:-[a-z0-9_]{1,60})?", re.ASCII)
 _UUID: Final = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -24,9 +25,14 @@ def session_stem(thread_id: str, started_or_updated_at: float, slug: str | None)
     instant = _uuid_time(identity) if identity is not None else None
     if instant is None:
         instant = datetime.fromtimestamp(int(started_or_updated_at), UTC)
-    number = identity.int & 0xFFFFFFFF if identity is not None else _text_hash(thread_id)
-    parts = [instant.strftime(_STAMP), _base62(number), _clean_slug(slug or "")]
+    parts = [instant.strftime(_STAMP), _hash(thread_id), _clean_slug(slug or "")]
     return "-".join(part for part in parts if part)
+
+
+def is_stem_of(stem: str, thread_id: str) -> bool:
+    """Say whether a stem that somebody else gave is one, and this session's."""
+    found = _STEM.fullmatch(stem)
+    return found is not None and found[1] == _hash(thread_id)
 
 
 def stem_of(output: SelectedOutput) -> str:
@@ -42,6 +48,11 @@ def stamp_time(stamp: str) -> float | None:
         return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC).timestamp()
     except ValueError:
         return None
+
+
+def _hash(thread_id: str) -> str:
+    identity = _as_uuid(thread_id)
+    return _base62(identity.int & 0xFFFFFFFF if identity is not None else _text_hash(thread_id))
 
 
 def _as_uuid(thread_id: str) -> uuid.UUID | None:

@@ -99,8 +99,11 @@ def test_a_secret_in_a_person_s_file_is_named_by_its_line_and_never_shown(shell:
     notes.mkdir(parents=True, exist_ok=True)
     (notes / "2026-11-29T10-00-00-key.md").write_text(f"one\nthe key is {SECRET}\n")
     (shell.home.memories / "link.md").symlink_to("MEMORY.md")
+    (shell.home.memories / f"{SECRET}.md").write_text("its name is one")
+    (shell.home.memories / f"{SECRET}.bin").write_bytes(b"\0")
     said = shell("doctor", "--offline")
     assert said.code == 1
+    assert "a secret in its name" in said.out
     assert "extensions/ad_hoc/notes/2026-11-29T10-00-00-key.md, line 2: a secret" in said.out
     assert "link.md: symlink" in said.out
     assert SECRET not in said.out + said.err

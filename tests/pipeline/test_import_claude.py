@@ -160,6 +160,21 @@ async def test_hostile_files_and_secrets_do_not_come(tmp_path: Path, clock: Fake
         assert report.files == {"imported": 1, "left_out": 6}
 
 
+async def test_a_name_with_a_secret_is_shown_nowhere(tmp_path: Path, clock: FakeClock) -> None:
+    """I6."""
+    secret = SHAPES["github classic"]
+    claude = a_claude_memory(tmp_path / "claude", MEMORY="- one\n")
+    for name, text in ((secret, "- two\n"), (f"{secret}-b", " \n")):
+        (claude / "projects" / NAME / "memory" / f"{name}.md").write_text(text)
+    (claude / "projects" / f"-home-{secret}").mkdir()
+    (claude / "projects" / NAME / "memory").rename(claude / "projects" / f"-home-{secret}" / "memory")
+    async with a_house(settings_in(tmp_path), clock) as context:
+        report = await import_claude(context, [claude])
+        assert report.files == {"imported": 2, "left_out": 1}
+        assert secret not in repr(report.as_json())
+        assert secret not in repr(resources(context))
+
+
 async def test_a_home_without_a_memory_is_an_error_that_says_what_to_do(tmp_path: Path, clock: FakeClock) -> None:
     async with a_house(settings_in(tmp_path), clock) as context:
         with pytest.raises(UsageError, match="no memory of Claude Code") as raised:

@@ -307,6 +307,29 @@ async def test_no_secret_of_codex_comes_along(tmp_path: Path, clock: FakeClock) 
         assert all(secret not in str(row) for row in our_rows(context))
 
 
+async def test_no_secret_in_a_files_name_comes_along_either(tmp_path: Path, clock: FakeClock) -> None:
+    """I6: names stand in commits, in the ledger and in the report; a summary is called as memoryd would call it."""
+    codex, secret = a_codex_memory(tmp_path / "codex"), SHAPES["github classic"]
+    folder = codex / "memories"
+    for path in (f"skills/{secret}/SKILL.md", f"{secret}.md", f"{secret}.bin"):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(b"text" if path.endswith(".md") else b"\0")
+    summary = next(folder.glob("rollout_summaries/*invoice_rounding.md"))
+    summary.rename(renamed := summary.with_name(summary.name.replace("invoice_rounding", secret)))
+    handbook = folder / "MEMORY.md"
+    handbook.write_text(handbook.read_text().replace(summary.name, renamed.name))
+    async with a_house(settings_in(tmp_path), clock) as context:
+        report = await import_codex(context, [codex])
+        assert report.files["left_out"] == 3
+        assert secret not in repr(report.as_json())
+        assert secret.encode() not in context.ledger.path.read_bytes()
+        files = Folder.read(context.home.memories).files
+        (named,) = [path for path in files if path.startswith(f"rollout_summaries/{summary.stem[:24]}")]
+        assert Path(named).name in files["MEMORY.md"]
+        assert all(secret not in f"{path} {text}" for path, text in files.items())
+        assert secret not in repr(context.repository.files(report.commit or ""))
+
+
 async def test_a_damaged_database_is_named_and_the_folder_tells_what_it_was_made_of(
     tmp_path: Path, clock: FakeClock
 ) -> None:

@@ -17,6 +17,7 @@ from tests.pipeline.test_consolidate import FIRST, SECOND, enqueue, memory, reme
 from tests.support.clock import FakeClock
 from tests.support.house import a_house, settings_in
 from tests.support.log_lines import LogLines
+from tests.support.secrets import SHAPES
 
 TABS = "Always use tabs in the Makefile"
 FRIDAYS = "Never deploy the shop on Fridays"
@@ -157,3 +158,17 @@ async def test_a_reset_leaves_nothing_to_be_found_and_no_byte_of_the_index_i12(
         assert await context.ledger.read(index.is_empty)
         left = [context.home.ledger_file, *context.home.path.glob("ledger.sqlite3-*")]
         assert [file.name for file in left if b"makefil" in file.read_bytes().lower()] == []
+
+
+async def test_a_name_with_a_secret_is_not_in_the_index(tmp_path: Path, clock: FakeClock) -> None:
+    """I6."""
+    secret = SHAPES["github classic"]
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await remember(context, FIRST, TABS)
+        await run(context)
+        skill = context.home.memories / "skills" / secret / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text("---\nname: pruning\n---\n\n# Pruning\n\nPrune the orchard in February.\n")
+        await notice_edits(context)
+        assert await find(context, "prune the orchard", Kind.SKILL) == []
+        assert secret.encode() not in context.ledger.path.read_bytes()

@@ -93,11 +93,15 @@ def test_what_is_no_input_is_left_out_and_named(home: Home, repo: Repository) ->
 def test_a_file_with_a_secret_is_neither_committed_nor_staged(home: Home, repo: Repository) -> None:
     write_files(home.memories, {"MEMORY.md": "m"})
     accept_live(home, repo)
-    write_files(home.memories, {"MEMORY.md": f"m\n{SECRET}\n", "new.md": SECRET})
+    write_files(home.memories, {"MEMORY.md": f"m\n{SECRET}\n", "new.md": SECRET, f"x{SECRET}.md": "its name is one"})
     result = staged(home, repo)
     assert read_files(result.work) == {"MEMORY.md": "m"}
     assert result.parent == result.accepted
-    assert result.left_out == (("MEMORY.md", Odd.SECRET), ("new.md", Odd.SECRET))
+    assert dict(result.left_out) == {
+        "MEMORY.md": Odd.SECRET,
+        "new.md": Odd.SECRET,
+        f"x{SECRET}.md": Odd.SECRET_NAME,
+    }
 
 
 def test_what_has_become_a_secret_since_is_taken_out_of_what_a_model_reads(home: Home, repo: Repository) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from memoryd.workspace.stems import session_stem, stamp_time, stem_of
+from memoryd.workspace.stems import is_stem_of, session_stem, stamp_time, stem_of
 from tests.workspace.factories import an_output
 
 
@@ -43,6 +43,19 @@ def test_a_slug_is_cut_at_60_characters_and_loses_trailing_underscores() -> None
 def test_the_stem_that_the_ledger_fixed_wins() -> None:
     assert stem_of(an_output(stem="fixed")) == "fixed"
     assert stem_of(an_output("not-a-uuid", stem=None, started_at=123, rollout_slug=None)) == "1970-01-01T00-02-03-GNP3"
+
+
+def test_a_foreign_stem_is_taken_only_when_it_is_one_and_of_this_session() -> None:
+    thread_id = "0194f5a6-89ab-7cde-8123-456789abcdef"
+    assert is_stem_of("2025-02-11T15-35-19-jqmb", thread_id)
+    assert is_stem_of("2025-02-11T15-35-19-jqmb-my_slug_here", thread_id)
+    for stem in (
+        "2025-02-11T15-35-19-jqmc-my_slug",
+        "2025-02-11T15-35-19-jqmb-../x",
+        "jqmb",
+        "2025-02-11T15-35-19-jqmb-A",
+    ):
+        assert not is_stem_of(stem, thread_id)
 
 
 def test_a_stamp_is_read_as_utc_and_anything_else_is_none() -> None:

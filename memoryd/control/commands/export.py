@@ -12,6 +12,7 @@ from memoryd.control.console import plural, print_json
 from memoryd.control.exporting import Learned, check_place, export, learned
 from memoryd.ledger.database import Ledger
 from memoryd.redact import Redactor
+from memoryd.text import on_one_line
 from memoryd.workspace.layout import Home
 
 
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"  stage1_outputs.jsonl  {plural(done.outputs, 'session')}")
     print(f"  claims.jsonl          {plural(done.claims, 'statement')}, those that no longer stand included")
     for path, reason in done.left_out.items():
-        print(f"  left out: {path}: {reason}")
+        print(f"  left out: {on_one_line(path)}: {reason}")
     return 0
 
 
