@@ -76,7 +76,12 @@ PAGES: Final[Mapping[str, Page]] = {
             "memoryd run": "readable lines on a terminal, JSON lines elsewhere",
             "memoryd run --log-level debug": "each step",
         },
-        {0: "stopped as asked, or another one runs already", 1: "it could not go on", 78: "wrong settings"},
+        {
+            0: "stopped as asked, or another one runs already",
+            1: "it could not go on",
+            75: "it passed a bound of memory or descriptors, and is to be started anew",
+            78: "wrong settings",
+        },
     ),
     "sync": Page(
         "Reads the sessions folders, extracts each session that is due with one request, and rewrites the memory folder"

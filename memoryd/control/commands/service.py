@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     install.add_argument(
         "--harden",
         action=argparse.BooleanOptionalAction,
-        help="let it write to its own folder alone, where this machine can do that (Linux); else as it was",
+        help="let it write to its folder, /tmp and logins alone, where the machine can do that (Linux); else as it was",
     )
     uninstall = actions.add_parser("uninstall", help="stop it and remove all that belongs to it; the memory stays")
     for action in (install, uninstall):
