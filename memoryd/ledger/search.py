@@ -150,8 +150,8 @@ def valid_from(conn: sqlite3.Connection) -> dict[tuple[str, str], list[tuple[str
 
 def is_empty(conn: sqlite3.Connection) -> bool:
     """Say whether there is nothing to find at all."""
-    (count,) = conn.execute(_SQL["count_entries"], {}).fetchone()
-    return not count
+    (is_any,) = conn.execute(_SQL["find_any_entry"], {}).fetchone()
+    return not is_any
 
 
 def scopes(conn: sqlite3.Connection) -> list[str]:

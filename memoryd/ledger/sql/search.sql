@@ -46,9 +46,9 @@ DELETE FROM search_words WHERE rowid = :id;
 -- Writes the index anew from what stands: no segment keeps a word of what was deleted.
 INSERT INTO search_words (search_words) VALUES ('rebuild');
 
--- name: count_entries
+-- name: find_any_entry
 -- Whether there is anything to find.
-SELECT count(*) FROM search_entries;
+SELECT EXISTS (SELECT 1 FROM search_entries);
 
 -- name: list_scopes
 -- The directories that entries hold in, found by steps from each to the next: there are far fewer than entries.
