@@ -9,9 +9,9 @@ import errno
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final, cast
 
 import anyio
@@ -57,31 +57,42 @@ async def serve(answer: Answer, *, version: str) -> None:
     """
     loop, current = asyncio.get_running_loop(), asyncio.current_task()
     assert current is not None
+    ending = asyncio.Event()
 
     def end() -> None:
+        ending.set()
         loop.call_later(GRACE_SECONDS, os._exit, 0)
         current.cancel()
 
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, end)
     server = make_server(answer, version=version)
     source, target = _taken(0), _taken(1)
     wire = _Wire(target, end)
     stdin = cast("anyio.AsyncFile[str]", wire.messages(_lines_of_stdin(loop, source)))
+    stdout = cast("anyio.AsyncFile[str]", wire)
     try:
-        async with stdio_server(stdin=stdin, stdout=cast("anyio.AsyncFile[str]", wire)) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        with _ended_by_signals(loop, end):
+            async with stdio_server(stdin=stdin, stdout=stdout) as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
     except asyncio.CancelledError:
-        pass  # this is the process's own task, and a signal, or that nobody reads, has asked for its end
+        if not ending.is_set():  # a signal, or that nobody reads, has asked for the end; anybody else is to hear of it
+            raise
     except ExceptionGroup as group:
         if group.split((anyio.BrokenResourceError, anyio.ClosedResourceError))[1] is not None:
             raise  # a message that was handed on at the end found nobody to take it: that is no fault
-    finally:
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(each)
     if wire.fault is not None and wire.fault.errno != errno.EPIPE:
         reason = wire.fault.strerror or str(wire.fault)
         raise StorageError(f"cannot write answers to standard output: {reason}") from wire.fault
+
+
+@contextmanager
+def _ended_by_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> Iterator[None]:
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, end)
+    try:
+        yield
+    finally:
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(each)
 
 
 def make_server(answer: Answer, *, version: str) -> Server[Any]:
