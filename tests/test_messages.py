@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from memoryd import errors, logs
 from memoryd.config import AGENT_HOMES, Settings
-from memoryd.control import manual
+from memoryd.control import main, manual
 from memoryd.control.main import COMMANDS, load, parser_of
 from memoryd.errors import MemorydError
 from memoryd.sections import Provider
@@ -152,7 +152,7 @@ def parsed(line: Sequence[str]) -> str:
     err = io.StringIO()
     with contextlib.redirect_stderr(err), contextlib.redirect_stdout(io.StringIO()):
         try:
-            parser_of(line[0], load(line[0])).parse_args(line[1:])
+            main.parsed(parser_of(line[0], load(line[0])), line[1:])
         except SystemExit as ended:
             return err.getvalue().strip().split("\n")[-1] if ended.code else ""
     return ""

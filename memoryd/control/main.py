@@ -136,8 +136,12 @@ def run_command(name: str, words: Sequence[str]) -> int:
     Raises SystemExit as argparse does (words that are not understood, `--help`), and what the command raises.
     """
     command = load(name)
-    parser = parser_of(name, command)
-    return command.run(parser.parse_args(words) if _is_in_order(parser, words) else parser.parse_intermixed_args(words))
+    return command.run(parsed(parser_of(name, command), words))
+
+
+def parsed(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """Read the words of a command; raises SystemExit as argparse does."""
+    return parser.parse_args(words) if _is_in_order(parser, words) else parser.parse_intermixed_args(words)
 
 
 def _is_in_order(parser: argparse.ArgumentParser, words: Sequence[str]) -> bool:
