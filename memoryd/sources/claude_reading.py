@@ -24,7 +24,7 @@ from memoryd.sources.claude_records import (
 )
 from memoryd.sources.claude_tools import MEDIA, OpenCalls, call_item, result_item
 from memoryd.sources.claude_words import Words, split_words
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import ASSISTANT_FINAL, OTHER_AGENT, Item
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_text, is_true
@@ -183,13 +183,13 @@ class _Session:
     def _words(self, text: str, speaker: str) -> list[Words]:
         """Split a text of a user row; a row that says it is not a person's holds no human words."""
         if speaker in OTHER_AGENTS:
-            return [Words(ItemKind.OTHER_AGENT, text.strip())] if text.strip() else []
+            return [Words(OTHER_AGENT, text.strip())] if text.strip() else []
         if speaker not in ("", "human"):
             self._reading.dropped["notification"] += 1
             return []
         found = split_words(text, self._reading.dropped)
         if self._is_subagent:  # it is the agent that called it who speaks to it
-            return [replace(words, kind=ItemKind.OTHER_AGENT) for words in found]
+            return [replace(words, kind=OTHER_AGENT) for words in found]
         return found
 
     def _say(self, words: list[Words], spot: Spot) -> None:
@@ -225,7 +225,7 @@ class _Session:
             self._spoken = (structs.replace(before, text=f"{before.text}\n\n{text}".strip()), message_id)
             return
         self.end_answer()
-        self._spoken = (Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd), message_id)
+        self._spoken = (Item(ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd), message_id)
 
 
 def _may_be_queued(attachment: Raw) -> bool:

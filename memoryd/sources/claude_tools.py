@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from memoryd.sources.claude_messages import Block, ResultPart, ToolResult
 from memoryd.sources.claude_words import without_reminders, words_of_rejection
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import HUMAN, TOOL_CALL, TOOL_OUTPUT, Item
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_list, as_text, compact, is_text
 
@@ -51,7 +51,7 @@ def call_item(block: Block, spot: Spot, calls: OpenCalls) -> Item:
     tool = block.name or "tool"
     calls.open(block.id, tool)
     text = _call_text(tool, block.input)
-    return Item(ItemKind.TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, block.id, None, is_external(tool))
+    return Item(TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, block.id, None, is_external(tool))
 
 
 def result_item(block: Block, result: ToolResult, spot: Spot, calls: OpenCalls, dropped: Counter[str]) -> Item | None:
@@ -70,11 +70,11 @@ def result_item(block: Block, result: ToolResult, spot: Spot, calls: OpenCalls, 
         return _said(words, spot, tool, call_id)
     if not text and code is None:
         return None
-    return Item(ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, code, is_external(tool))
+    return Item(TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, code, is_external(tool))
 
 
 def _said(text: str, spot: Spot, tool: str, call_id: str | None) -> Item:
-    return Item(ItemKind.HUMAN, text, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id)
+    return Item(HUMAN, text, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id)
 
 
 def _call_text(tool: str, raw: Raw | None) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from memoryd.sources.codex_records import ContentPart, Payload
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import ASSISTANT_FINAL, HARNESS_CONTEXT, HUMAN, OTHER_AGENT, Item
 from memoryd.sources.parts import Part, Spot
 from memoryd.sources.rawjson import as_fields, as_list, as_text, is_text
 
@@ -32,15 +32,15 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 # content_item_kinds are `<family>.<name>`; a family that is not listed is the harness speaking
 FAMILIES = {
-    "user": Part(ItemKind.HUMAN, ""),
+    "user": Part(HUMAN, ""),
     "agents_md": Part(None, "", "agents_md"),
     "skills": Part(None, "", "skill"),
     "host_skills": Part(None, "", "skill"),
     "memories": Part(None, "", "memories"),
     "compaction": Part(None, "", "compaction"),
-    "multi_agent": Part(ItemKind.OTHER_AGENT, ""),
+    "multi_agent": Part(OTHER_AGENT, ""),
 }
-HARNESS = Part(ItemKind.HARNESS_CONTEXT, "")
+HARNESS = Part(HARNESS_CONTEXT, "")
 
 # opening marker, closing marker (empty: none needed), whose text it is; compared without regard to letter case
 MARKERS = (
@@ -102,7 +102,7 @@ def part_text(raw: Raw) -> tuple[str, str | None]:
 
 def speaks_human(message: Message) -> bool:
     """Say whether a message begins a human turn."""
-    return any(part.kind is ItemKind.HUMAN for part in message.parts)
+    return any(part.kind is HUMAN for part in message.parts)
 
 
 def message_items(message: Message, spot: Spot, dropped: Counter[str]) -> list[Item]:
@@ -123,7 +123,7 @@ def message_items(message: Message, spot: Spot, dropped: Counter[str]) -> list[I
 def environment_cwd(message: Message) -> str | None:
     """Return the directory that an <environment_context> part names."""
     for part in message.parts:
-        if part.kind is ItemKind.HARNESS_CONTEXT and (found := _CWD.search(part.text)):
+        if part.kind is HARNESS_CONTEXT and (found := _CWD.search(part.text)):
             return found.group(1)
     return None
 
@@ -131,9 +131,9 @@ def environment_cwd(message: Message) -> str | None:
 def _attribute(text: str, role: str, origin: Part | None) -> Part:
     """Say who speaks in a part of a message of this role."""
     if role == "assistant":
-        return Part(ItemKind.ASSISTANT_FINAL, text)
+        return Part(ASSISTANT_FINAL, text)
     if role != "user":
-        return Part(ItemKind.HARNESS_CONTEXT, text)
+        return Part(HARNESS_CONTEXT, text)
     speaker = origin or _by_marker(text)
     return Part(speaker.kind, text, speaker.reason)
 

@@ -38,7 +38,7 @@ from memoryd.sources.codex_tools import (
     usual_output,
 )
 from memoryd.sources.codex_turns import ROLLED_BACK, CopiedRows, Withdrawn, turn_event
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import ASSISTANT_COMMENTARY, ASSISTANT_FINAL, OTHER_AGENT, Item
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_text
@@ -58,7 +58,7 @@ SKIPPED_PAYLOADS = {
     "additional_tools": "additional_tools",
     "ghost_snapshot": "ghost_snapshot",
 }
-PHASES = {"commentary": ItemKind.ASSISTANT_COMMENTARY, "final_answer": ItemKind.ASSISTANT_FINAL}
+PHASES = {"commentary": ASSISTANT_COMMENTARY, "final_answer": ASSISTANT_FINAL}
 
 
 def read_items(source: SessionBytes, reading: Reading) -> Stretches:
@@ -276,7 +276,7 @@ class _Session:
         texts = [part_text(part)[0].strip() for part in content_parts(fields.get("content"))]
         text = "\n\n".join(text for text in texts if text)
         if text:
-            self.stream.give(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
+            self.stream.give(Item(OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
 
     def _spot(self, record: Record) -> Spot:
         return Spot(record.ordinal, record.at, self._cwd)

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from memoryd.sources.codex_messages import MEDIA_PARTS, content_parts, part_text
 from memoryd.sources.codex_records import Payload
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import HUMAN, TOOL_CALL, TOOL_OUTPUT, Item
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_text, compact, is_text
 
@@ -67,7 +67,7 @@ def _call_item(tool: str, text: str, arguments: Raw | None, call_id: str | None,
     external = is_external(tool)
     # only a question's own arguments are needed again; others may be megabytes
     calls.open(call_id, Call(tool, external, arguments if tool == QUESTION_TOOL else None))
-    return Item(ItemKind.TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, None, external)
+    return Item(TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, None, external)
 
 
 def output_item(fields: dict[str, Raw], spot: Spot, calls: OpenCalls) -> tuple[Item | None, int]:
@@ -92,11 +92,11 @@ def usual_output(payload: Payload, spot: Spot, calls: OpenCalls) -> tuple[Item |
 def _output_item(text: str, exit_code: int | None, call_id: str | None, spot: Spot, calls: OpenCalls) -> Item | None:
     call = calls.answer(call_id)
     if call is not None and call.tool == QUESTION_TOOL and (answer := _answer(call.arguments, text)):
-        kind, text, exit_code = ItemKind.HUMAN, answer, None
+        kind, text, exit_code = HUMAN, answer, None
     elif not text and exit_code is None:
         return None
     else:
-        kind = ItemKind.TOOL_OUTPUT
+        kind = TOOL_OUTPUT
     tool, external = (call.tool, call.external) if call else (None, False)
     return Item(kind, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, exit_code, external)
 
@@ -105,7 +105,7 @@ def tool_search_output_item(fields: dict[str, Raw], spot: Spot) -> Item:
     """Read the names of the tools that a search found."""
     names = [as_text(as_fields(raw).get("name")) or compact(raw) for raw in as_list(fields.get("tools"))]
     return Item(
-        ItemKind.TOOL_OUTPUT,
+        TOOL_OUTPUT,
         ", ".join(names),
         spot.ordinal,
         spot.at,

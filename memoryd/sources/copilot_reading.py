@@ -24,7 +24,7 @@ from memoryd.sources.copilot_records import (
     working_context,
 )
 from memoryd.sources.copilot_tools import call_item, output_item, usual_call, usual_output
-from memoryd.sources.items import Item, ItemKind, SessionFile
+from memoryd.sources.items import ASSISTANT_COMMENTARY, ASSISTANT_FINAL, HUMAN, OTHER_AGENT, Item, SessionFile
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_list, as_text, is_true
@@ -35,7 +35,7 @@ from memoryd.sources.stream import ItemStream
 TYPED = frozenset({"", "user", "immediate-prompt"})
 AGENT_SOURCE, SKILL_SOURCE = "agent-", "skill"
 SKILL_CONTEXT = "<skill-context"
-PHASES = {"commentary": ItemKind.ASSISTANT_COMMENTARY, "final_answer": ItemKind.ASSISTANT_FINAL}
+PHASES = {"commentary": ASSISTANT_COMMENTARY, "final_answer": ASSISTANT_FINAL}
 
 
 def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[SessionFile]) -> Stretches:
@@ -200,11 +200,11 @@ class _Session:
         if source.startswith(SKILL_SOURCE) or text.startswith(SKILL_CONTEXT):
             self.stream.reading.dropped["skill"] += 1
         elif source.startswith(AGENT_SOURCE) or as_fields(data.get("crossSession")):
-            self.stream.give(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
+            self.stream.give(Item(OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
         elif source not in TYPED or is_true(data.get("isAutopilotContinuation")):
             self.stream.reading.dropped["harness"] += 1
         else:
-            self.stream.give(Item(ItemKind.HUMAN, text, spot.ordinal, spot.at, spot.cwd))
+            self.stream.give(Item(HUMAN, text, spot.ordinal, spot.at, spot.cwd))
 
     def _assistant(self, data: dict[str, Raw], spot: Spot) -> None:
         text = (as_text(data.get("content")) or "").strip()
@@ -213,5 +213,5 @@ class _Session:
     def _said(self, text: str, said_phase: str | None, message_id: str | None, spot: Spot) -> None:
         if text:
             phase = PHASES.get(said_phase or "")
-            item = Item(phase or ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
+            item = Item(phase or ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
             self.stream.answer(item, message_id, undecided=phase is None)

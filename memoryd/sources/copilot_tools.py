@@ -7,7 +7,7 @@ from msgspec import Raw
 from memoryd.sources.calls import brings_outside_words, call_text
 from memoryd.sources.codex_tools import Call, OpenCalls
 from memoryd.sources.copilot_records import UsualData
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import HUMAN, TOOL_CALL, TOOL_OUTPUT, Item
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_number, as_text, is_true
 
@@ -45,9 +45,7 @@ def usual_output(data: UsualData, spot: Spot, calls: OpenCalls) -> Item | None:
     if result.contents or result.binary or not result.content or result.content.isspace():
         return None
     text, _ = _unwrap(result.content)
-    return Item(
-        ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, call.tool, data.call_id, exit_code, call.external
-    )
+    return Item(TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, call.tool, data.call_id, exit_code, call.external)
 
 
 def _call_item(
@@ -60,7 +58,7 @@ def _call_item(
     if tool == INTENT_TOOL:
         return None
     text = call_text(tool, arguments)
-    return Item(ItemKind.TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, None, external)
+    return Item(TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, None, external)
 
 
 def output_item(data: dict[str, Raw], spot: Spot, calls: OpenCalls) -> tuple[Item | None, int]:
@@ -75,11 +73,11 @@ def output_item(data: dict[str, Raw], spot: Spot, calls: OpenCalls) -> tuple[Ite
     result = as_fields(data.get("result"))
     text, said_code = _unwrap(as_text(result.get("content")) or "")
     exit_code = _exit_code(data, result)
-    kind, exit_code = ItemKind.TOOL_OUTPUT, said_code if exit_code is None else exit_code
+    kind, exit_code = TOOL_OUTPUT, said_code if exit_code is None else exit_code
     if not text:
         text = as_text(as_fields(data.get("error")).get("message")) or ""
     if call.tool == QUESTION_TOOL and is_true(data.get("success")) and (answer := _answer(call.arguments, text)):
-        kind, text = ItemKind.HUMAN, answer
+        kind, text = HUMAN, answer
     images = _media(result)
     if not text.strip() and exit_code is None:
         return None, images

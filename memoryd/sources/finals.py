@@ -2,9 +2,8 @@
 
 from msgspec.structs import replace
 
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import ASSISTANT_COMMENTARY, ASSISTANT_FINAL, HUMAN, Item, ItemKind
 
-HUMAN, FINAL, COMMENTARY = ItemKind.HUMAN, ItemKind.ASSISTANT_FINAL, ItemKind.ASSISTANT_COMMENTARY
 MAX_HELD_ITEMS = 64
 MAX_HELD_CHARACTERS = 256 * 1024
 
@@ -27,18 +26,18 @@ class FinalMessages:
         if self._held_from >= 0:
             kind = item.kind
             if kind is HUMAN and item.tool is None:
-                self._decide(FINAL)
-            elif kind is FINAL or kind is COMMENTARY:
-                self._decide(COMMENTARY)
+                self._decide(ASSISTANT_FINAL)
+            elif kind is ASSISTANT_FINAL or kind is ASSISTANT_COMMENTARY:
+                self._decide(ASSISTANT_COMMENTARY)
             else:
                 self._characters += len(item.text)
                 if len(items) - self._held_from >= MAX_HELD_ITEMS or self._characters > MAX_HELD_CHARACTERS:
-                    self._decide(COMMENTARY)
+                    self._decide(ASSISTANT_COMMENTARY)
         items.append(item)
 
     def push_undecided(self, item: Item) -> None:
         """Take in an assistant's message which may have been the final one; it stays held, however long it is."""
-        self._decide(COMMENTARY)
+        self._decide(ASSISTANT_COMMENTARY)
         self._held_from, self._characters = len(self._items), len(item.text)
         self._items.append(item)
 
@@ -53,7 +52,7 @@ class FinalMessages:
 
     def flush(self) -> list[Item]:
         """Give out all that is left; the message that was held was the last of its turn."""
-        self._decide(FINAL)
+        self._decide(ASSISTANT_FINAL)
         return self.decided()
 
     def _decide(self, kind: ItemKind) -> None:

@@ -6,7 +6,7 @@ from msgspec import Raw
 
 from memoryd.sources.gemini_parts import Answered, Called, human_parts, part_items
 from memoryd.sources.gemini_tools import OpenCalls, call_item, parse_call, response_item, usual_call
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import ASSISTANT_FINAL, OTHER_AGENT, Item
 from memoryd.sources.parts import Spot
 from memoryd.sources.stream import ItemStream
 
@@ -28,13 +28,13 @@ class Telling:
         """Tell what another agent reports."""
         text = "\n\n".join(text.strip() for text in texts)
         if text:
-            self.stream.give(Item(ItemKind.OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
+            self.stream.give(Item(OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
 
     def assistant(self, texts: Sequence[str], message_id: str | None, spot: Spot) -> None:
         """Tell what the agent said."""
         if texts:
             text = "\n\n".join(text.strip() for text in texts)
-            item = Item(ItemKind.ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
+            item = Item(ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
             self.stream.answer(item, message_id, undecided=True)
 
     def call(self, called: Called, spot: Spot, display_name: str | None = None) -> None:

@@ -13,7 +13,7 @@ from operator import itemgetter
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import HARNESS_CONTEXT, HUMAN, OTHER_AGENT, Item
 from memoryd.sources.parts import Part, Spot
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, is_text, is_true
 
@@ -103,7 +103,7 @@ class _Part(msgspec.Struct):
     file: Raw = msgspec.field(default=Raw(), name="fileData")
 
 
-HARNESS = Part(ItemKind.HARNESS_CONTEXT, "")
+HARNESS = Part(HARNESS_CONTEXT, "")
 CONTEXT_MARKER = "<session_context>"
 SUMMARY_MARKER = "<state_snapshot>"
 
@@ -114,7 +114,7 @@ MARKERS = (
     ("this is the gemini cli. we are setting up the context", HARNESS),
     ("this is the qwen code. we are setting up the context", HARNESS),
     ("i ran the following shell command:", HARNESS),
-    ("<task-notification>", Part(ItemKind.OTHER_AGENT, "")),
+    ("<task-notification>", Part(OTHER_AGENT, "")),
     (SUMMARY_MARKER, Part(None, "", "compaction")),
     ("<project_context>", Part(None, "", "agents_md")),
     ("<loaded_context>", Part(None, "", "agents_md")),
@@ -188,7 +188,7 @@ def human_parts(texts: Sequence[str]) -> list[Part]:
         if trimmed:
             speaker = _by_marker(trimmed)
             parts.append(Part(speaker.kind, trimmed, speaker.reason))
-    if [part.kind for part in parts] == [ItemKind.HUMAN] and _COMMAND.fullmatch(parts[0].text):
+    if [part.kind for part in parts] == [HUMAN] and _COMMAND.fullmatch(parts[0].text):
         return [Part(None, "", "command")]
     return parts
 
@@ -254,7 +254,7 @@ def _by_marker(text: str) -> Part:
     for opening, speaker in MARKERS:
         if start.startswith(opening):
             return speaker
-    return Part(ItemKind.HUMAN, "")
+    return Part(HUMAN, "")
 
 
 def _without_files(texts: Sequence[str]) -> tuple[list[str], bool]:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from memoryd.sources.gemini_parts import Answered, UsualAnswer, UsualCall, parse_content
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import HUMAN, TOOL_CALL, TOOL_OUTPUT, Item
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, command_in, compact
 
@@ -125,7 +125,7 @@ def call_item(call: Call, spot: Spot) -> Item:
     if text is None:
         text = f"{call.tool} {compact(call.arguments) if as_fields(call.arguments) else ''}".rstrip()
     return Item(
-        ItemKind.TOOL_CALL,
+        TOOL_CALL,
         text or call.tool,
         spot.ordinal,
         spot.at,
@@ -160,14 +160,14 @@ def response_item(
         return None, "skill"
     text = _response_text(response) if isinstance(response, Raw) else _unwrapped(response.text or "")
     if tool in QUESTION_TOOLS and (said := _answer(call.arguments if call else None, text)):
-        return Item(ItemKind.HUMAN, said, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id), None
+        return Item(HUMAN, said, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id), None
     if tool in SHELLS:
         text, told = shell_output(text)
         exit_code = told if exit_code is None else exit_code
     if exit_code is None and (not text or text.isspace()):
         return None, None
     external = call.external if call else is_external(tool)
-    return Item(ItemKind.TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, exit_code, external), None
+    return Item(TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, call_id, exit_code, external), None
 
 
 def shell_output(text: str) -> tuple[str, int | None]:

@@ -26,7 +26,15 @@ from memoryd.sources.generic_records import (
     spoken,
     usual_content,
 )
-from memoryd.sources.items import Item, ItemKind, SessionFile
+from memoryd.sources.items import (
+    ASSISTANT_COMMENTARY,
+    ASSISTANT_FINAL,
+    TOOL_CALL,
+    TOOL_OUTPUT,
+    Item,
+    ItemKind,
+    SessionFile,
+)
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_text
@@ -76,11 +84,11 @@ class _Session:
 
     def usual(self, row: UsualRow, index: int) -> bool:
         """Take a row that is as nearly all are; one of another type or without words is turned down."""
-        said, media = row.text, None
-        if said is UNSET:
-            said, media = usual_content(row.content)
-        text, tell = said.strip(), self._tellers.get(row.type)
-        if not text or tell is None:
+        text, media = row.text, None
+        if text is UNSET:
+            text, media = usual_content(row.content)
+        tell = self._tellers.get(row.type)
+        if not text or text.isspace() or tell is None:
             return False
         self.stream.last = row
         if row.cwd:
@@ -135,20 +143,19 @@ class _Session:
 
     def _plain(self, row: UsualRow, text: str, spot: Spot) -> None:
         if text:
-            self.stream.give(Item(PLAIN[row.type], text, spot.ordinal, spot.at, spot.cwd))
+            self.stream.give(Item(PLAIN[row.type], text.strip(), spot.ordinal, spot.at, spot.cwd))
 
     def _assistant(self, row: UsualRow, text: str, spot: Spot) -> None:
-        kind = ItemKind.ASSISTANT_COMMENTARY if row.final is False else ItemKind.ASSISTANT_FINAL
-        item = Item(kind, text, spot.ordinal, spot.at, spot.cwd)
+        kind = ASSISTANT_COMMENTARY if row.final is False else ASSISTANT_FINAL
+        item = Item(kind, text.strip(), spot.ordinal, spot.at, spot.cwd)
         self.stream.answer(item, row.id, undecided=row.final is None)
 
     def _call(self, row: UsualRow, text: str, spot: Spot) -> None:
         tool = row.tool or NAMELESS_TOOL
         external = row.external or brings_outside_words(tool)
         self._calls.open(row.call_id, Call(tool, external, None))
-        self.stream.give(
-            Item(ItemKind.TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, row.call_id, None, external)
-        )
+        text = text.strip()
+        self.stream.give(Item(TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, row.call_id, None, external))
 
     def _output(self, row: UsualRow, text: str, spot: Spot) -> None:
         call = self._calls.answer(row.call_id)
@@ -158,16 +165,7 @@ class _Session:
         else:
             external = external or brings_outside_words(tool)
         if text or row.exit_code is not None:
+            code = row.exit_code
             self.stream.give(
-                Item(
-                    ItemKind.TOOL_OUTPUT,
-                    text,
-                    spot.ordinal,
-                    spot.at,
-                    spot.cwd,
-                    tool,
-                    row.call_id,
-                    row.exit_code,
-                    external,
-                )
+                Item(TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, row.call_id, code, external)
             )

@@ -157,7 +157,7 @@ def content(fields: dict[str, Raw]) -> tuple[str, list[str]]:
     """Return a row's words (`text`, else `content`: a string or parts) and the medium of each part that has none."""
     raw = fields.get("text") or fields.get("content")
     if raw and is_text(raw):
-        return (as_text(raw) or "").strip(), []
+        return _unless_blank(as_text(raw) or ""), []
     texts: list[str] = []
     media: list[str] = []
     for part in as_list(raw):
@@ -167,7 +167,7 @@ def content(fields: dict[str, Raw]) -> tuple[str, list[str]]:
             media.append(medium)
         elif text := (as_text(part) if is_text(part) else as_text(inner.get("text"))):
             texts.append(text)
-    return "\n\n".join(texts).strip(), media
+    return _unless_blank("\n\n".join(texts)), media
 
 
 def usual_content(parts: str | list[UsualPart]) -> tuple[str, list[str]]:
@@ -176,7 +176,7 @@ def usual_content(parts: str | list[UsualPart]) -> tuple[str, list[str]]:
         return parts, []
     kinds = [_medium(part.type) for part in parts]
     texts = [part.text for part, medium in zip(parts, kinds, strict=True) if medium is None and part.text]
-    return "\n\n".join(texts).strip(), [medium for medium in kinds if medium is not None]
+    return "\n\n".join(texts), [medium for medium in kinds if medium is not None]
 
 
 def spoken(row: Row, text: str) -> Iterator[tuple[UsualRow, str]]:
@@ -207,6 +207,10 @@ def spoken(row: Row, text: str) -> Iterator[tuple[UsualRow, str]]:
         tool = as_text(function.get("name"))
         words = call_text(tool or NAMELESS_TOOL, function.get("arguments"))
         yield UsualRow(CALL, tool=tool, call_id=as_text(call.get("id")), external=is_external), words
+
+
+def _unless_blank(text: str) -> str:
+    return "" if text.isspace() else text
 
 
 def _medium(kind: str) -> str | None:

@@ -21,6 +21,10 @@ class ItemKind(StrEnum):
     TOOL_OUTPUT = "tool_output"
 
 
+# before Python 3.12 to look a member up in its class takes longer than to make an item
+HUMAN, ASSISTANT_FINAL, ASSISTANT_COMMENTARY, OTHER_AGENT, HARNESS_CONTEXT, TOOL_CALL, TOOL_OUTPUT = ItemKind
+
+
 class SessionKind(StrEnum):
     """Who drove a session; only interactive ones are remembered unless the settings say more."""
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw
 
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import HUMAN, TOOL_CALL, TOOL_OUTPUT, Item
 from memoryd.sources.opencode_records import fields_of
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import (
@@ -136,14 +136,14 @@ def tool_items(part: PartRow, spot: Spot, dropped: Counter[str]) -> list[Item]:
     began = seconds(state.time.start) or spot.at
     ended = seconds(state.time.end) or began
     text = _call_text(tool, state.input)
-    items = [Item(ItemKind.TOOL_CALL, text, spot.ordinal, began, spot.cwd, tool, call_id, None, external)]
+    items = [Item(TOOL_CALL, text, spot.ordinal, began, spot.cwd, tool, call_id, None, external)]
     for file in as_list(state.attachments):
         dropped[attachment_reason(as_text(as_fields(file).get("mime")))] += 1
     output, exit_code = state.output or state.error or "", state.metadata.exit
     if tool == QUESTION and (answer := _answers(state.input, state.metadata.answers)):
-        items.append(Item(ItemKind.HUMAN, answer, spot.ordinal, ended, spot.cwd, tool, call_id))
+        items.append(Item(HUMAN, answer, spot.ordinal, ended, spot.cwd, tool, call_id))
     elif exit_code is not None or (output and not output.isspace()):
-        kind = ItemKind.TOOL_OUTPUT
+        kind = TOOL_OUTPUT
         items.append(Item(kind, output, spot.ordinal, ended, spot.cwd, tool, call_id, exit_code, external))
     return items
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from memoryd.errors import SourceError
-from memoryd.sources.items import Item, ItemKind
+from memoryd.sources.items import ASSISTANT_COMMENTARY, ASSISTANT_FINAL, HUMAN, Item
 from memoryd.sources.opencode_parts import (
     NOISE,
     PartRow,
@@ -21,7 +21,7 @@ from memoryd.sources.stream import ItemStream
 
 USER, ASSISTANT = "user", "assistant"
 # why the model stopped tells what its words were; other reasons (length, unknown, none after an abort) do not
-FINISHES = {"stop": ItemKind.ASSISTANT_FINAL, "tool-calls": ItemKind.ASSISTANT_COMMENTARY}
+FINISHES = {"stop": ASSISTANT_FINAL, "tool-calls": ASSISTANT_COMMENTARY}
 
 
 def read_items(session: RecordedSession, relatives: Sequence[RecordedSession], reading: Reading) -> Stretches:
@@ -149,10 +149,10 @@ class _Session:
         if message.role == USER:
             text = as_typed(text)
             if text.strip():
-                self._stream.give(Item(ItemKind.HUMAN, text, spot.ordinal, at, spot.cwd))
+                self._stream.give(Item(HUMAN, text, spot.ordinal, at, spot.cwd))
         elif text:
             kind = FINISHES.get(message.finish or "")
-            spoken = Item(kind or ItemKind.ASSISTANT_COMMENTARY, text, spot.ordinal, at, spot.cwd)
+            spoken = Item(kind or ASSISTANT_COMMENTARY, text, spot.ordinal, at, spot.cwd)
             self._stream.answer(spoken, message.message_id, undecided=kind is None)
 
 
