@@ -18,7 +18,7 @@ from memoryd.agent.literal import MAX_MATCHES, Literal, Match, TooMuch, decode, 
 from memoryd.agent.paths import components
 from memoryd.agent.refusals import RefusedError
 from memoryd.agent.tools import ListFiles
-from memoryd.errors import UsageError
+from memoryd.errors import StorageError, UsageError
 from memoryd.text import byte_length
 
 PAGE_BYTES: Final = views.READ_BYTES
@@ -135,12 +135,12 @@ def _rows(matches: Sequence[Match]) -> Iterator[str]:
 
 def _folder(memories: Path) -> Folder:
     if not memories.is_dir():
-        raise UsageError(
+        raise StorageError(
             "there is no memory yet",
             remedy="`memoryd sync` makes it from recorded sessions; nothing can be read before",
         )
     if memories.is_symlink():
-        raise UsageError(
+        raise StorageError(
             f"the memory folder {memories} is a symbolic link, and none is followed",
             remedy="put the folder itself there, or move the whole home: MEMORYD_HOME",
         )

@@ -89,3 +89,10 @@ def test_a_secret_that_a_person_wrote_down_is_not_printed(memory: Shell) -> None
 def test_a_name_in_brackets_is_an_entry_as_well(memory: Shell) -> None:
     (memory.home.memories / "skills" / "[draft]").mkdir(parents=True)
     assert json.loads(memory("list", "skills", "--json").out)["entries"] == ["skills/[draft]/", "skills/release/"]
+
+
+@pytest.mark.parametrize("words", [("read", "MEMORY.md"), ("list",), ("search", "--any", "tabs")])
+def test_before_there_is_a_memory_nothing_is_wrong_with_the_command(shell: Shell, words: tuple[str, ...]) -> None:
+    said = shell(*words)
+    assert (said.code, said.out) == (1, "")
+    assert "there is no memory yet (`memoryd sync` makes it" in said.err

@@ -404,7 +404,7 @@ def test_without_a_memory_each_tool_says_how_to_get_one(shell: Shell) -> None:
     assert "there is no memory yet" in answer(here, "search", {"query": "tabs"}, "")
     assert "no claim has these words" in answer(here, "why", {"statement": "tabs"}, "")
     for tool in ("read", "list"):
-        with pytest.raises(UsageError, match="no memory yet"):
+        with pytest.raises(StorageError, match="no memory yet"):
             answer(here, tool, {"path": ""}, "")
 
 

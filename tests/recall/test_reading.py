@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memoryd.agent.literal import Literal, Mode
-from memoryd.errors import UsageError
+from memoryd.errors import StorageError, UsageError
 from memoryd.recall.reading import PAGE_BYTES, Page, list_folder, read_lines, rendered, search_literally
 from memoryd.redact import Redactor
 from tests.agent.factories import a_folder
@@ -296,7 +296,7 @@ def test_what_may_not_be_named_is_not_found_either(besieged: Path) -> None:
 
 def test_without_a_memory_there_is_nothing_to_read_and_a_way_to_one(tmp_path: Path) -> None:
     for door in DOORS:
-        with pytest.raises(UsageError, match=r"no memory yet \(`memoryd sync`"):
+        with pytest.raises(StorageError, match=r"no memory yet \(`memoryd sync`"):
             door(tmp_path / "none", "MEMORY.md")
 
 
@@ -304,5 +304,5 @@ def test_a_memory_folder_that_is_a_link_is_not_followed(memories: Path) -> None:
     link = memories.with_name("link")
     link.symlink_to(memories)
     for door in DOORS:
-        with pytest.raises(UsageError, match="is a symbolic link"):
+        with pytest.raises(StorageError, match="is a symbolic link"):
             door(link, "MEMORY.md")
