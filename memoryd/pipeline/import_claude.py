@@ -81,7 +81,8 @@ async def import_claude(context: Context, homes: Sequence[Path]) -> ImportReport
     async with context.placing:
         known = await context.ledger.read(_known)
         writing = await in_thread(_decided, context.home, resources, known, report)
-        # first what will have been written: a crash in between is a file that was removed, not one of the person's
+        # files first: after a crash in between they stand as the next import would write them, and it knows them so;
+        # the other way round they would be files that a person removed
         for path, text in writing.texts.items():
             context.still_ours()
             await in_thread(_write, context.home, path, text)
