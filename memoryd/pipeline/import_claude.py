@@ -16,6 +16,7 @@ from typing import Final
 from memoryd import logs
 from memoryd.errors import StorageError, UsageError
 from memoryd.ledger import meta
+from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context, in_thread
 from memoryd.pipeline.edits import notice_edits
 from memoryd.pipeline.importing import ImportReport
@@ -78,6 +79,7 @@ async def import_claude(context: Context, homes: Sequence[Path]) -> ImportReport
     """Import the memory files of each Claude Code home. Raises UsageError where there are none, StorageError."""
     report = ImportReport(AGENT, [str(home) for home in homes])
     resources = await in_thread(find_resources, homes, context.redactor, report)
+    await publish_decided(context)
     async with context.placing:
         known = await context.ledger.read(_known)
         writing = await in_thread(_decided, context.home, resources, known, report)

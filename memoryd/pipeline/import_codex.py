@@ -12,6 +12,7 @@ from typing import Final
 from memoryd import logs
 from memoryd.errors import UsageError
 from memoryd.ledger import jobs
+from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Agent, Context, in_thread
 from memoryd.pipeline.discover import enqueueing
 from memoryd.pipeline.import_folder import import_folder, join_folders
@@ -72,6 +73,7 @@ async def import_codex(context: Context, homes: Sequence[Path]) -> ImportReport:
     """Import the memory of each Codex home. Raises UsageError, StorageError, GitError."""
     report = ImportReport(AGENT, [str(home) for home in homes])
     async with context.forgetting:
+        await publish_decided(context)  # of an import that was killed, too: what it decided would seem to be here
         for home in homes:
             found = await in_thread(Found, home, context.redactor, report)
             verdicts = await _take_rows(context, found.rows)
@@ -83,8 +85,6 @@ async def import_codex(context: Context, homes: Sequence[Path]) -> ImportReport:
                 if each.is_consolidated and verdicts[each.output.thread_id] in known
             ]
             await import_folder(context, found.folder, made_of, report, source=SOURCE, home=home)
-        if report.is_news:
-            await context.ledger.write(jobs.enqueue_consolidation, reason="import", **enqueueing(context))
     log.info(
         "import.completed",
         agent=AGENT,
@@ -116,7 +116,14 @@ async def _take_rows(context: Context, rows: Sequence[Incoming]) -> dict[str, Ve
     verdicts: dict[str, Verdict] = {}
     for start in range(0, len(rows), BATCH_ROWS):
         batch = rows[start : start + BATCH_ROWS]
-        verdicts |= await context.ledger.write(take_all, batch, now=context.clock.now())
+        verdicts |= await context.ledger.write(_take_batch, context, batch)
+    return verdicts
+
+
+def _take_batch(conn: Connection, context: Context, batch: Sequence[Incoming]) -> dict[str, Verdict]:
+    verdicts = take_all(conn, batch, now=context.clock.now())
+    if Verdict.IMPORTED in verdicts.values():
+        jobs.enqueue_consolidation(conn, reason="import", **enqueueing(context))
     return verdicts
 
 

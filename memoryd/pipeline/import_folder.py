@@ -16,13 +16,14 @@ from typing import Final
 
 from memoryd import logs
 from memoryd.errors import StorageError
-from memoryd.ledger import holds, meta, outputs, proposals, publications
+from memoryd.ledger import holds, jobs, meta, outputs, proposals, publications
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.ledger.publications import NewPublication
 from memoryd.ledger.states import JobKind
 from memoryd.ledger.takeover import revoke
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context, in_thread
+from memoryd.pipeline.discover import enqueueing
 from memoryd.pipeline.importing import ImportReport
 from memoryd.text import byte_length
 from memoryd.workspace import mending, protection, publish, staging
@@ -248,4 +249,5 @@ def _decide(conn: Connection, context: Context, plan: _Plan | None, seen: int | 
     publications.decide(conn, NewPublication(plan.commit, plan.base), attempt_id=None, now=now)
     holds.mark_standing(conn, plan.states)
     reparse(conn, plan.folder, now=now, persons=plan.persons)
+    jobs.enqueue_consolidation(conn, reason="import", **enqueueing(context))
     return True

@@ -9,9 +9,8 @@ import pytest
 
 from memoryd.daemon.endings import Ending
 from memoryd.errors import UsageError
-from memoryd.ledger import claims, jobs, outputs, publications, sessions
-from memoryd.ledger.states import JobKind
-from memoryd.pipeline.consolidate import publish_decided
+from memoryd.ledger import claims, jobs, outputs, overview, publications, sessions
+from memoryd.ledger.states import JobKind, Status
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.discover import Discovery
 from memoryd.pipeline.forget import forget, reset
@@ -243,21 +242,24 @@ async def test_after_a_reset_everything_can_be_imported_again(tmp_path: Path, cl
         assert summary.read_text() == (RECORDED / FIRST / "memory_summary.md").read_text()
 
 
-async def test_a_crash_after_the_decision_ends_in_the_same_memory(tmp_path: Path, clock: FakeClock) -> None:
-    """I1: what was decided is put in place by whoever comes next."""
+@pytest.mark.parametrize("died_at", ["import_written", "import_decided"])
+async def test_an_import_that_was_killed_is_brought_to_its_end_by_the_next(
+    tmp_path: Path, clock: FakeClock, died_at: str
+) -> None:
+    """I1: what was decided is put in place first, and a row that was stored waits for its consolidation."""
     codex = a_codex_memory(tmp_path / "codex")
 
     def die(point: str) -> None:
-        if point == "import_decided":
+        if point == died_at:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         async with a_house(settings_in(tmp_path), clock, reached=die) as context:
             await import_codex(context, [codex])
     async with a_house(settings_in(tmp_path), clock) as context:
-        await publish_decided(context)
-        assert memory(context) == (RECORDED / FIRST / "MEMORY.md").read_text()
+        assert await context.ledger.read(overview.list_jobs, kind=JobKind.CONSOLIDATE, status=Status.PENDING)
         again = await import_codex(context, [codex])
+        assert memory(context) == (RECORDED / FIRST / "MEMORY.md").read_text()
         assert again.sessions == {"unchanged": 3}
         assert await context.ledger.read(publications.pending) is None
 

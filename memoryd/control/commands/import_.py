@@ -15,6 +15,7 @@ from memoryd.ledger.database import Ledger
 from memoryd.pipeline.import_claude import preview_claude
 from memoryd.pipeline.import_codex import preview_codex
 from memoryd.redact import Redactor
+from memoryd.text import on_one_line
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.layout import Home
 from memoryd.workspace.summary import summary_budget
@@ -90,7 +91,7 @@ def _told(report: dict[str, Any]) -> list[str]:
     if report["bullets"]:
         lines.append(f"{plural(report['bullets'], 'statement')} keep their own words, as if you had written them")
     shown = report["left_out"][:SHOWN]
-    lines += [f"  left out: {each['what']}: {each['why']}" for each in shown]
+    lines += [f"  left out: {on_one_line(each['what'])}: {each['why']}" for each in shown]
     rest = len(report["left_out"]) - len(shown) + report["left_out_unnamed"]
     lines += [f"  and {rest} more (--json names more)"] if rest else []
     if report["consolidation"]:
