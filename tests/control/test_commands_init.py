@@ -1,7 +1,9 @@
 import io
+import os
 import stat
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -283,7 +285,43 @@ def test_import_and_connection_follow_where_they_are_asked_for(fresh: Shell, mon
     assert (fresh.home.memories / "MEMORY.md").exists()
 
 
-def test_on_a_terminal_each_step_needs_its_yes(fresh: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def a_service_manager(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Put programs first on the PATH that answer as the user's service manager does."""
+    for name in ("systemctl", "launchctl"):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="systemd is of Linux")
+def test_a_service_is_offered_only_where_something_would_start_it(
+    fresh: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    a_service_manager(tmp_path, monkeypatch, "echo 'Failed to connect to bus: No medium found' >&2; exit 1")
+    fresh.record()
+    monkeypatch.setattr(sys, "stdin", Terminal("offline\nno\nyes\n"))
+    said = fresh("init")
+    assert said.code == 0, said
+    assert "No service can be installed: " in said.out
+    assert "Install memoryd as a service" not in said.out
+
+
+def test_an_answer_may_be_cut_short_and_what_has_no_default_is_asked_again(
+    fresh: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh.record()
+    monkeypatch.setattr(sys, "stdin", Terminal("o\nan\n\n\nmodel-1\n-\nn\ny\n"))
+    said = fresh("init")
+    assert said.code == 0, said
+    assert "please write one of: openai, openai-chat, anthropic, command, offline" in said.out
+    assert said.out.count("Model: ") == 2
+    assert settings(fresh).provider_for("extract").provider.kind == "anthropic"
+    assert (fresh.codex / "hooks.json").exists()
+
+
+def test_on_a_terminal_each_step_needs_its_yes(fresh: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    a_service_manager(tmp_path, monkeypatch, "exit 0")
     a_codex_memory(fresh.codex)
     fresh.record()
     monkeypatch.setattr(sys, "stdin", Terminal("offline\nyes\n\nno\n"))

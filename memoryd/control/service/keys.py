@@ -51,8 +51,8 @@ def plan_keys(settings: Settings, environ: Mapping[str, str], before: Wish | Non
         elif not files[name].is_file():
             raise UsageError(
                 f"the provider's key is expected in {name}, a variable that a service does not see",
-                remedy=f"set {name} and use --store-keys, which keeps it in {files[name]} (0600), or write it into a"
-                " file of your own and name that in api_key_file",
+                remedy=f"set {name} and use `memoryd service install --store-keys`, which keeps it in {files[name]}"
+                " (0600), or write it into a file of your own and name that in api_key_file",
             )
     return Keys(files, to_write)
 

@@ -52,19 +52,25 @@ def prices_of(args: argparse.Namespace) -> dict[str, float]:
 
 
 def ask(question: str, default: str) -> str:
-    """Ask; an empty line, and the end of the input, mean the default."""
-    print(f"{question} [{default}]: ", end="", flush=True)
-    return sys.stdin.readline().strip() or default
+    """Ask; an empty line means the default, and is asked again where there is none; so does the end of the input."""
+    while True:
+        print(f"{question} [{default}]: " if default else f"{question}: ", end="", flush=True)
+        line = sys.stdin.readline()
+        if line.strip() or default or not line:
+            return line.strip() or default
+        print("there is no default: please write it")
 
 
 def ask_one_of(question: str, answers: Sequence[str], default: str) -> str:
-    """Ask until the answer is one of those offered; the end of the input means the default."""
+    """Ask until the answer is one of those offered, or begins only one; the end of the input means the default."""
     while True:
         print(f"{question}: {', '.join(answers)} [{default}]: ", end="", flush=True)
-        line = sys.stdin.readline()
-        answer = line.strip().lower() or default
-        if answer in answers:
-            return answer
+        said = sys.stdin.readline().strip().lower() or default
+        if said in answers:
+            return said
+        begun = [each for each in answers if each.startswith(said)]
+        if len(begun) == 1:
+            return begun[0]
         print(f"please write one of: {', '.join(answers)}")
 
 

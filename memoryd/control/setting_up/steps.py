@@ -1,11 +1,15 @@
 """What may follow the settings on a person's word: import, service, connection; each is the command itself."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import Final
 
+from memoryd import config
+from memoryd.control.service.ground import Ground
+from memoryd.control.service.managers import manager_of
 from memoryd.control.setting_up.choosing import ask_yes, may_ask
 from memoryd.control.setting_up.found import Here
 from memoryd.errors import MemorydError
@@ -26,7 +30,7 @@ def choose_steps(args: argparse.Namespace, here: Here, connectable: Sequence[str
         connects = [name for name in names if ask_yes(f"Connect {name}, so that {CONNECTED}")]
     service = args.service
     if service is None and asks:
-        service = ask_yes("Install memoryd as a service that starts with your session")
+        service = _can_be_a_service() and ask_yes("Install memoryd as a service that starts with your session")
     return [
         *(("import", name) for name in imports or ()),
         *([("service", "install")] if service else []),
@@ -52,6 +56,16 @@ def run_steps(steps: Sequence[tuple[str, ...]], home: Home, *, quiet: bool) -> l
                 print(f"memoryd: {error}", file=sys.stderr)
         done.append({"command": said, "exit_code": code, "problem": problem})
     return done
+
+
+def _can_be_a_service() -> bool:
+    """Tell whether somebody here would start a service; if nobody would, say what to do instead of asking."""
+    try:
+        manager_of(sys.platform).reach(Ground.of(config.environ(), os.getuid()))
+    except MemorydError as error:
+        print(f"No service can be installed: {error}")
+        return False
+    return True
 
 
 def _run(step: tuple[str, ...], home: Home) -> int:
