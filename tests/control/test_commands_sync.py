@@ -97,7 +97,9 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("answer", "asked_about"), [("y\n", "recent"), ("\n", None), ("", None)])
+@pytest.mark.parametrize(
+    ("answer", "asked_about"), [("y\n", "recent"), ("perhaps\nall\n", "all"), ("\n", None), ("", None)]
+)
 def test_on_a_terminal_a_person_is_asked_about_history_once(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, answer: str, asked_about: str | None
 ) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Mapping
+from typing import Final
 
 from memoryd import config
 from memoryd.clock import SystemClock
@@ -21,6 +22,11 @@ from memoryd.pipeline.eligibility import MEANING
 from memoryd.workspace.layout import Home
 
 SHOWN_KEYS = 3
+CONSENTS: Final[Mapping[str, str | None]] = {
+    **dict.fromkeys(("recent", "yes", "y"), "recent"),
+    "all": "all",
+    **dict.fromkeys(("no", "n", ""), None),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -78,9 +84,12 @@ def _consent(count: int, bounds: Mapping[str, Bound]) -> str | None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print("Nothing of it is sent before you consent: `memoryd sync --backfill recent`, or all.")
         return None
-    print("Send them? recent, all or no [no]: ", end="", flush=True)
-    answer = sys.stdin.readline().strip().lower()
-    return {"recent": "recent", "y": "recent", "yes": "recent", "all": "all"}.get(answer)
+    while True:
+        print("Send them? recent, all or no [no]: ", end="", flush=True)
+        answer = sys.stdin.readline().strip().lower()
+        if answer in CONSENTS:
+            return CONSENTS[answer]
+        print("please write one of: recent, all, no")
 
 
 def summary_lines(result: Mapping[str, object]) -> list[str]:
