@@ -13,6 +13,8 @@ from memoryd.text import byte_length, truncate_bytes
 
 READ_BYTES: Final = 80_000  # 20,000 tokens at 4 bytes each
 MAX_ENTRIES: Final = 2000
+LINE_OFFSET: Final = "line_offset="
+"""How the tools name the argument that goes on behind a cut."""
 
 
 def look(folder: Folder, request: Look) -> str:
@@ -47,15 +49,18 @@ def read_file(folder: Folder, request: ReadFile) -> str:
     return window(lines, first=request.line_offset, count=request.max_lines)
 
 
-def window(lines: list[str], *, first: int, count: int) -> str:
-    """Show lines from the 1-based `first` on, at most `count`; raises RefusedError past the end."""
+def window(lines: list[str], *, first: int, count: int, go_on: str = LINE_OFFSET) -> str:
+    """Show lines from the 1-based `first` on, at most `count`; raises RefusedError past the end.
+
+    `go_on`: what the caller puts before the number of the line to go on at.
+    """
     if not lines:
         return "[empty file]"
     if first > len(lines):
         raise RefusedError(
             RefusalKind.PAST_END, f"line_offset {first} is past the end: the file has {len(lines)} lines"
         )
-    return excerpt(lines, first=first, count=count)
+    return excerpt(lines, first=first, count=count, go_on=go_on)
 
 
 def search_files(folder: Folder, request: SearchFiles) -> str:
@@ -72,7 +77,7 @@ def search_files(folder: Folder, request: SearchFiles) -> str:
     return "\n".join(lines) or "[no match]"
 
 
-def excerpt(lines: list[str], *, first: int, count: int) -> str:
+def excerpt(lines: list[str], *, first: int, count: int, go_on: str = LINE_OFFSET) -> str:
     """Join lines from the 1-based `first` on, at most `count` and READ_BYTES of them, and say what is left."""
     shown: list[str] = []
     size, cut = 0, False
@@ -88,5 +93,5 @@ def excerpt(lines: list[str], *, first: int, count: int) -> str:
         shown.append(f"[line {first} is cut: it is longer than {READ_BYTES} bytes]")
     following = first + max(1, len(shown) - cut)
     if following <= len(lines):
-        shown.append(f"[... truncated: continue with line_offset={following}]")
+        shown.append(f"[... truncated: continue with {go_on}{following}]")
     return "\n".join(shown)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from memoryd.agent.views import LINE_OFFSET
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control import claims_told
@@ -44,6 +45,10 @@ MAX_ANSWER_BYTES: Final = 81_000
 CUT: Final = "\n[... cut: ask for less]"
 AGENT: Final = "agent"
 NOT_FOR_A_NAME: Final = re.compile(r"[^\w.:@+-]+")
+NOT_INDEXED: Final = (
+    "nothing is indexed yet, which the next consolidation does: `memoryd sync --now`;"
+    " a literal search (any, all, near) reads the files themselves"
+)
 WITHHELD: Final = "the user's settings give agents nothing here: {why}"
 
 
@@ -99,7 +104,7 @@ def find_literally(desk: Desk, asked: Search) -> Page:
     )
 
 
-def read_lines(desk: Desk, asked: Read, *, numbered: bool = True) -> str:
+def read_lines(desk: Desk, asked: Read, *, numbered: bool = True, go_on: str = LINE_OFFSET) -> str:
     """Show lines of a file of the memory folder. Raises UsageError, StorageError."""
     return reading.read_lines(
         desk.home.memories,
@@ -108,6 +113,7 @@ def read_lines(desk: Desk, asked: Read, *, numbered: bool = True) -> str:
         max_lines=asked.max_lines,
         clean=desk.clean,
         numbered=numbered,
+        go_on=go_on,
     )
 
 
@@ -130,7 +136,7 @@ async def find_ranked(desk: Desk, asked: Search) -> tuple[tuple[Hit, ...], str]:
     async with await Ledger.open(desk.home.ledger_file, clock=clock, read_only=True) as ledger:
         hits = await ledger.read(search, desk.home, question, now=clock.now())
         made = bool(hits) or await ledger.read(has_index)
-    return hits, "" if made else "nothing is indexed yet: the literal modes (any, all, near) read the files themselves"
+    return hits, "" if made else NOT_INDEXED
 
 
 def rows_of(hits: Sequence[Hit], clean: reading.Clean) -> Iterator[str]:

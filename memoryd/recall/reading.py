@@ -50,7 +50,14 @@ def paths_in(memories: Path, path: str) -> list[str]:
 
 
 def read_lines(
-    memories: Path, path: str, *, line_offset: int, max_lines: int, clean: Clean, numbered: bool = True
+    memories: Path,
+    path: str,
+    *,
+    line_offset: int,
+    max_lines: int,
+    clean: Clean,
+    numbered: bool = True,
+    go_on: str = views.LINE_OFFSET,
 ) -> str:
     """Show lines of a file from the 1-based `line_offset` on, each behind its number and a tab.
 
@@ -61,7 +68,7 @@ def read_lines(
         lines = cleaned_lines(split_lines(text), clean)
         if numbered:
             lines = [f"{number}\t{line}" for number, line in enumerate(lines, start=1)]
-        return views.window(lines, first=line_offset, count=max_lines)
+        return views.window(lines, first=line_offset, count=max_lines, go_on=go_on)
 
 
 def search_literally(
@@ -91,13 +98,13 @@ def search_literally(
     return Page(tuple(matches))
 
 
-def rendered(page: Page) -> str:
+def rendered(page: Page, *, go_on: str = "cursor=") -> str:
     """Render matches as `path:line: text`, what stands around them as `path-line- text`, gaps between as `--`."""
     lines = list(_rows(page.matches))
     if page.stopped:
         lines.append(str(page.stopped))
     elif page.cursor:
-        lines.append(f"[more matches: go on with cursor={page.cursor}]")
+        lines.append(f"[more matches: go on with {go_on}{page.cursor}]")
     return "\n".join(lines) or "[no match]"
 
 

@@ -18,7 +18,7 @@ def memory(shell: Shell) -> Shell:
 
 def test_read_prints_numbered_lines_and_says_where_to_go_on(memory: Shell) -> None:
     assert memory("read", "MEMORY.md", "--line-offset", "2", "--max-lines", "1").out == (
-        "2\tscope: all\n[... truncated: continue with line_offset=3]\n"
+        "2\tscope: all\n[... truncated: continue with --line-offset 3]\n"
     )
     assert memory("read", "MEMORY.md", "--plain", "--line-offset", "4").out == "Use Tabs.\nrun make test-unit\n"
     assert memory("read", "MEMORY.md", "--line-offset", "4", "--json").json == {
@@ -53,7 +53,7 @@ def test_a_literal_search_prints_lines_and_none_is_exit_1(memory: Shell) -> None
 
 def test_a_literal_search_goes_on_at_its_cursor(memory: Shell) -> None:
     first = memory("search", "--any", "use", "--limit", "1")
-    assert first.out == "MEMORY.md:4: Use Tabs.\n[more matches: go on with cursor=MEMORY.md:4]\n"
+    assert first.out == "MEMORY.md:4: Use Tabs.\n[more matches: go on with --cursor MEMORY.md:4]\n"
     rest = memory("search", "--any", "use", "--cursor", "MEMORY.md:4", "--json").json
     assert [match["path"] for match in rest["matches"]] == ["skills/release/SKILL.md"]
     assert rest["cursor"] is None

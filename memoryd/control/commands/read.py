@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     """Print them."""
     desk = Desk(config.load(args.home, environ=config.environ()), str(Path.cwd()))
     asked = Read(args.path, args.line_offset, args.max_lines)
-    text = read_lines(desk, asked, numbered=not (args.plain or args.json))
+    text = read_lines(desk, asked, numbered=not (args.plain or args.json), go_on="--line-offset ")
     if args.json:
         print_json({"path": args.path, "line_offset": args.line_offset, "text": text})
     else:

@@ -131,7 +131,7 @@ def _print_lines(desk: Desk, asked: Search, *, as_json: bool) -> int:
             }
         )
     else:
-        print(rendered(page))
+        print(rendered(page, go_on="--cursor "))
     return 0 if page.matches else 1
 
 
