@@ -20,11 +20,12 @@ from memoryd.sections import Recall
 from memoryd.workspace.files import fsync_folder, temporary_beside, translated, write_durably
 from memoryd.workspace.handbook import Handbook, TaskGroup, parse_handbook
 from memoryd.workspace.layout import MEMORY_FILE, SUMMARY_FILE, Home
+from memoryd.workspace.mending import is_empty_summary
 from memoryd.workspace.summary import Topic, parse_summary
 
 FORMAT: Final = 1
 """Of the index: what other formats say is not read."""
-TEXTS: Final = 2
+TEXTS: Final = 3
 """Grows when the same memory makes other texts, so that an upgrade rewrites them."""
 
 
@@ -84,7 +85,7 @@ def make_ready(home: Home, commit: str, circumstances: Circumstances, before: Ma
     texts = {EVERYWHERE: ""}
     index = _bare_index(commit, circumstances)
     text = _text_of(home, SUMMARY_FILE)
-    if recall.scope == "off" or not text.strip():
+    if recall.scope == "off" or not text.strip() or is_empty_summary(text):
         return Ready(index, texts)
     handbook = parse_handbook(_text_of(home, MEMORY_FILE))
     usage = usage_of(handbook, circumstances.used)

@@ -15,7 +15,7 @@ def test_exactly_what_an_agent_is_given_is_printed(shell: Shell) -> None:
     shell("sync", "--now")
     said = shell("recall", "--cwd", "/home/dev/shop")
     assert said.code == 0
-    assert said.err.startswith(f"memoryd: {len(said.out.encode())} bytes, about ")
+    assert said.err.startswith(f"memoryd: {len(said.out.encode()):,} bytes, about ")
     assert "the project of /home/dev/shop" in said.err
     assert said.out.startswith("<memoryd_memory>\n")
     assert said.out.endswith("</memoryd_memory>\n")

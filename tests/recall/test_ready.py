@@ -14,6 +14,7 @@ from memoryd.recall import hook
 from memoryd.recall.ready import Circumstances, refresh
 from memoryd.sections import Recall
 from memoryd.workspace.layout import Home, prepare
+from memoryd.workspace.mending import empty_folder
 
 COMMIT = "a" * 40
 HEAD = "v1\n\n## User Profile\n\nA person who likes tabs.\n\n## User preferences\n\n- Use tabs.\n\n## General Tips\n\n"
@@ -318,6 +319,12 @@ def test_what_is_used_most_is_ranked_by_the_sessions_behind_it(home: Home) -> No
     text = given(home, "/src/app")
     assert "topic 59:" in text
     assert "topic 58:" not in text
+
+
+def test_a_memory_in_which_nothing_is_left_is_given_to_nobody(home: Home) -> None:
+    empty_folder(home.memories)
+    refresh(home, COMMIT, Circumstances(Recall()))
+    assert given(home, "/src/app") == ""
 
 
 def test_a_place_that_cannot_be_written_is_a_clear_error(home: Home) -> None:

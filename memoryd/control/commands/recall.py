@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     print(given.text, end="", flush=True)
     size = _told(given, cwd)
     later = "; agents are given this from the next pass on" if given.pending else ""
-    print(f"memoryd: {size['bytes']} bytes, about {size['tokens']} tokens: {given.why}{later}", file=sys.stderr)
+    print(f"memoryd: {size['bytes']:,} bytes, about {size['tokens']:,} tokens: {given.why}{later}", file=sys.stderr)
     return 0
 
 
@@ -94,7 +94,7 @@ def recalled(settings: Settings, cwd: Path, *, agent: str = "", session: str = "
 def _why_empty(home: Home) -> str:
     if not (home.memories / SUMMARY_FILE).exists():
         return "there is no memory yet; `memoryd sync --now` makes one"
-    return "the memory is empty, or recall.max_tokens leaves no room for it"
+    return "nothing is remembered yet, or recall.max_tokens leaves no room for it"
 
 
 async def _circumstances(settings: Settings, home: Home) -> Circumstances:
