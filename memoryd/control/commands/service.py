@@ -121,9 +121,12 @@ def restart(args: argparse.Namespace, manager: ServiceManager, ground: Ground) -
     """Start the installed service anew."""
     before = manager.look(ground)
     if not before.is_installed:
-        raise ServiceError("no service is installed", remedy=INSTALL)
+        raise ServiceError("no service is installed", remedy=f"`{INSTALL}` installs it")
     if before.is_interpreter_gone:
-        raise ServiceError(f"the interpreter that {before.file} names is gone: {before.interpreter}", remedy=INSTALL)
+        raise ServiceError(
+            f"the interpreter that {before.file} names is gone: {before.interpreter}",
+            remedy=f"`{INSTALL}` names the new one",
+        )
     state = manager.restart(ground)
     if args.json:
         print_json(state.as_json())
@@ -144,6 +147,7 @@ def status(args: argparse.Namespace, manager: ServiceManager, ground: Ground) ->
 
 def logs(args: argparse.Namespace, manager: ServiceManager, ground: Ground) -> int:
     """Show the log with the system's own program."""
+    manager.reach(ground)
     return 1 if show(manager.log_command(ground, args.lines, follow=args.follow), ground.environ) else 0
 
 
@@ -208,7 +212,8 @@ def _running(state: State) -> str:
 
 
 def _status_lines(state: State, found: list[ServiceFinding]) -> list[str]:
-    lines = [_running(state) if state.is_running else f"the service of {state.manager} does not run"]
+    stopped = [f"the service of {state.manager} does not run"] if state.is_installed else []
+    lines = [_running(state)] if state.is_running else stopped
     if state.is_installed:
         facts = {
             "file": state.file,

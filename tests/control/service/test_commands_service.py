@@ -172,6 +172,17 @@ def test_an_interpreter_that_is_gone_is_told_by_status_restart_and_doctor(
     assert by_id["service_interpreter"]["remedy"] == "memoryd service install"
 
 
+def test_where_no_service_manager_runs_there_is_no_log_and_that_is_said(
+    shell: Shell, unit: Path, programs: Programs
+) -> None:
+    programs.when("systemctl *", (1, "", "Failed to connect to bus: No medium found\n"))
+    said = shell("service", "logs")
+    assert said.code == 1
+    assert "memoryd run" in said.err
+    assert not any(call.startswith("journalctl") for call in programs.calls)
+    assert "does not run" not in shell("service", "status").out
+
+
 def test_logs_are_shown_by_the_journals_own_program(shell: Shell, unit: Path, programs: Programs) -> None:
     assert shell("service", "logs", "-n", "7").code == 0
     assert programs.calls[-1] == "journalctl --user --unit=memoryd.service --lines=7 --output=cat --no-pager"
