@@ -66,7 +66,7 @@ def line(change: dict[str, Any]) -> str:
     if change["model"] is not None:
         parts.append("no model" if change["model"] == "none" else change["model"])
     if change["tokens"]:
-        parts.append(f"{change['tokens']} tokens")
+        parts.append(f"{change['tokens']:,} tokens")
     parts.append(plain(change["subject"]))
     number = f"{change['number']:>3}  " if change["number"] is not None else ""
     return f"{number}{moment(change['at'])}  {change['commit'][:SHORT]}  {change['who']:<13}  {', '.join(parts)}"

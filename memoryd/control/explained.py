@@ -78,7 +78,8 @@ def _verdict(told: Told, now: float) -> Iterator[str]:
     if told["eligible"]:
         yield _row("verdict", f"to be remembered: {told['rule']}")
     else:
-        yield _row("verdict", f"not extracted ({told['reason']}): {told['rule']}")
+        verdict = "extracted" if told["reason"] == "covered" else "not extracted"
+        yield _row("verdict", f"{verdict} ({told['reason']}): {told['rule']}")
     if told["problem"]:
         yield _row("problem", told["problem"])
     prospect = Prospect(**told["next"])

@@ -16,6 +16,7 @@ from memoryd.sources.readers import READERS
 MOST_PARENTS = 8
 """How far above a session's file its agent's home is looked for."""
 MOST_HEADS = 20_000
+MOST_NAMED = 5
 """How many sessions are opened to find an id that stands in no file name."""
 ANY_FOLDER = frozenset({"generic"})
 """Readers that would find a session in any folder: they are asked only about the homes that they are given."""
@@ -114,7 +115,8 @@ def _by_thread(agents: Mapping[str, Agent], wanted: str) -> Candidate | None:
         found = [one for one in others if one.head and _is_meant(one.head, needle)]
     names = {one.head.thread_id if one.head else str(one.file.path) for one in found}
     if len(names) > 1:
-        several = ", ".join(sorted(names)[:5])
+        several = ", ".join(sorted(names)[:MOST_NAMED])
+        several += f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         raise UsageError(f"{wanted} fits several sessions: {several}", remedy="give more of the id")
     return found[0] if found else None
 

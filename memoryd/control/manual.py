@@ -56,7 +56,11 @@ PAGES: Final[Mapping[str, Page]] = {
             "memoryd init --yes --provider openai --model NAME": "a paid provider, for scripts",
             "memoryd init --yes --provider command": "an agent's own program, with your subscription",
         },
-        {0: "written", 1: "the file could not be written", 2: "there is one already, or wrong use"},
+        {
+            0: "written",
+            1: "it could not be written, or what was asked for besides it failed",
+            2: "there is one already, or wrong use",
+        },
     ),
     "demo": Page(
         "Runs everything once with the offline writer, which asks no model, and shows the summary that an agent would"
@@ -163,7 +167,7 @@ PAGES: Final[Mapping[str, Page]] = {
         " resumed).",
         {
             "memoryd sessions": "all that were seen",
-            "memoryd sessions list --excluded too_fresh": "those of one reason",
+            "memoryd sessions list --excluded subagent": "those of one reason",
             "memoryd sessions set-mode 0194f5a6 disabled": "leave one out; what it taught goes",
         },
     ),

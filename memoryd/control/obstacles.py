@@ -37,10 +37,12 @@ class Obstacle:
     stages: tuple[Stage, ...] = STAGES
 
 
-def of_house(home: Home) -> list[Obstacle]:
+def of_house(settings: Settings) -> list[Obstacle]:
     """Tell that nothing is set up, or that no daemon runs: nobody does, or a command holds the lock."""
+    home = Home(settings.home)
+    has_agents = bool(settings.sources.agents or settings.sources.roots)
     who = lock.holder(home.lock_file)
-    if who is None and not home.config_file.exists() and not home.ledger_file.exists():
+    if who is None and not has_agents and not home.config_file.exists():
         return [Obstacle("not_configured", "memoryd is not set up yet", INIT)]
     if who is None:
         return [Obstacle("not_running", "no memoryd runs", RUN)]

@@ -65,7 +65,7 @@ async def look(settings: Settings, environ: Mapping[str, str], clock: Clock) -> 
     """Look at everything once. Raises LedgerTooNew or StorageError when the ledger cannot be read."""
     home = Home(settings.home)
     who = lock.holder(home.lock_file)
-    picture = Picture(clock.now(), {}, obstacles.of_house(home), scan_seconds=settings.discover.scan_interval)
+    picture = Picture(clock.now(), {}, obstacles.of_house(settings), scan_seconds=settings.discover.scan_interval)
     picture.report = report = {
         "version": importlib.metadata.version("memoryd"),
         "running": who is not None and who.role == DAEMON,

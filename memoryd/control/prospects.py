@@ -48,7 +48,7 @@ class Prospect:
 async def stand(settings: Settings, clock: Clock) -> Standing:
     """Look at the house. What cannot be read is left out: `memoryd status` says what is wrong with it."""
     home = Home(settings.home)
-    in_the_way = obstacles.of_house(home)
+    in_the_way = obstacles.of_house(settings)
     in_the_way += await health.blocked_by_disk(home, asks_daemon=not in_the_way)
     if not home.ledger_file.exists():
         return Standing(tuple(in_the_way))
@@ -118,7 +118,7 @@ def _of_covered(told: Mapping[str, Any], standing: Standing, now: float) -> Pros
             next_one.until,
         )
     since = told["job"] and told["job"]["finished_at"]
-    return Prospect("no new input: it is read again when something is recorded in it", "nothing", since=since)
+    return Prospect("it is read again when something is recorded in it: no new input", "nothing", since=since)
 
 
 def of_job(row: JobRow, standing: Standing, *, now: float) -> Prospect:
@@ -130,7 +130,7 @@ def of_job(row: JobRow, standing: Standing, *, now: float) -> Prospect:
             todo = f"mend what the last error names, then `memoryd jobs retry {row.job_key}`"
             return Prospect("nothing, until you ask for it: every try failed", todo, since=row.finished_at)
         case Status.DONE:
-            return Prospect("nothing: it is done, until there is new input", "nothing", since=row.finished_at)
+            return Prospect("nothing until there is new input: it is done", "nothing", since=row.finished_at)
         case Status.PENDING:
             return _of_pending(row, standing, now)
 

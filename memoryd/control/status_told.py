@@ -10,7 +10,7 @@ from memoryd.control.obstacles import Obstacle
 from memoryd.control.overview import Picture
 from memoryd.control.wording import job_name, meaning_of_wait, todo_of_rest
 from memoryd.ledger.states import JobKind
-from memoryd.pipeline.eligibility import MEANING
+from memoryd.pipeline.eligibility import MEANING, Waiting
 from memoryd.text import spelled_out
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ def _waits(picture: Picture) -> Iterator[Row]:
         yield Row("", f"and {len(report['waiting']) - MOST_WAITS} more: `memoryd jobs` lists them")
     for reason, each in sorted(picture.resting.items()):
         first = f"the first is due {when(each.first_at, now)}" if each.first_at is not None else todo_of_rest(reason)
+        first = f"never by itself: {first}" if reason == Waiting.TOO_OLD else first
         history = f"; first start {when(picture.first_start_at, now)}" if reason == "consent" else ""
         yield Row(plural(each.count, "session"), f"{first}; {reason}: {MEANING[reason]}{history}")
 

@@ -43,7 +43,7 @@ TODO_OF_WAIT: Mapping[str, str] = {
 
 TODO_OF_REST: Mapping[str, str] = {
     "too_fresh": "nothing: it is due by itself once nothing is added to it; `memoryd sync --now` does not wait",
-    "too_old": "never by itself; raise discover.max_age, or for history give `memoryd sync --backfill all`",
+    "too_old": "raise discover.max_age, or for history give `memoryd sync --backfill all`",
     "consent": "until you agree: `memoryd sync --backfill recent` (within discover.max_age), or `--backfill all`",
 }
 

@@ -170,8 +170,8 @@ codex session {THREAD}
   project      /home/dev/shop (branch main)
   driven by    a person
   recorded     TIME to TIME, 7 h ago; 1,368 bytes
-  verdict      not extracted (covered): nothing was recorded since it was extracted
-  next         no new input: it is read again when something is recorded in it, since TIME
+  verdict      extracted (covered): nothing was recorded since it was extracted
+  next         it is read again when something is recorded in it: no new input, since TIME
   to do        nothing
 What a model would get to read: 4 items, 278 bytes of at most 450,000
        2       human user

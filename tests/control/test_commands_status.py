@@ -187,6 +187,13 @@ def test_a_stage_without_a_model_is_named_and_the_rest_is_told_all_the_same(shel
     assert named["provider_extract"]["remedy"] == "set extract.model"
 
 
+def test_a_home_without_settings_is_not_set_up_whatever_was_made_in_it(shell: Shell) -> None:
+    shell.home.config_file.unlink()
+    shell("sync")
+    assert shell.home.ledger_file.exists()
+    assert "does nothing  not_configured: " in shell("status").out
+
+
 def test_a_memory_folder_that_was_deleted_is_named_by_status(shell: Shell) -> None:
     shell.record()
     assert shell("sync", "--now").code == 0

@@ -40,6 +40,14 @@ def test_what_is_gone_is_said_to_be_gone(tmp_path: Path) -> None:
         find_session(agents(codex=tmp_path), THREAD, str(tmp_path / "gone.jsonl"))
 
 
+def test_a_beginning_of_many_ids_names_some_and_counts_the_others(tmp_path: Path) -> None:
+    now = SystemClock().now()
+    for number in range(7):
+        a_rollout(tmp_path, now=now, thread_id=f"0194f5a6-89ab-7cde-8123-45678900000{number}")
+    with pytest.raises(UsageError, match=r"fits several sessions: .*-456789000004 and 2 more"):
+        find_session(agents(codex=tmp_path), "0194f5a6", None)
+
+
 def test_a_folder_is_no_session(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no session"):
         find_session(agents(codex=tmp_path), str(tmp_path), None)

@@ -253,7 +253,7 @@ CASES = [
     ),
     Case(
         no_new_input,
-        ("not extracted (covered)", "no new input: it is read again when something is recorded in it, since"),
+        ("extracted (covered)", "it is read again when something is recorded in it: no new input, since"),
         ("does nothing  no new input since", "the sessions folders are looked at every 1 min"),
         "nothing",
     ),

@@ -14,7 +14,7 @@ from tests.support.sessions import a_rollout
 TOLD = """\
 session THREAD (memory_stage1 THREAD)
   state         done
-  next          nothing: it is done, until there is new input, since TIME
+  next          nothing until there is new input: it is done, since TIME
   to do         nothing
   last success  TIME
   tries left    3; only a failure takes one

@@ -23,7 +23,7 @@ LIST_LIMIT: Final = 1_000_000
 NOT_KEPT: Final = frozenset({*Waiting, UNREADABLE})
 """Reasons that no row holds: judged anew at each look, or of files that are no session."""
 EFFECTS: Final = {
-    UserMode.ENABLED: "it is remembered: what was not extracted yet is extracted, whatever left it out before",
+    UserMode.ENABLED: "it is remembered, whatever left it out before",
     UserMode.DISABLED: "it is not remembered: what it taught leaves the memory with the next consolidation",
     UserMode.NO_RECALL: "it is remembered as the agent says, and given nothing of the memory when it is resumed",
 }
@@ -75,7 +75,8 @@ def told(row: SessionRow) -> dict[str, Any]:
 
 def line(session: dict[str, Any]) -> str:
     """Tell one session to a person."""
-    state = f"left out: {session['reason']}" if session["reason"] else "extracted" if session["extracted"] else "new"
+    state = "extracted" if session["extracted"] else "not extracted"
+    state = f"left out: {session['reason']}" if session["reason"] else state
     yours = f", yours: {session['your_mode']}" if session["your_mode"] else ""
     place = session["cwd"] or "unknown directory"
     when = moment(session["last_record_at"])
