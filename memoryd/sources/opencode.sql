@@ -49,12 +49,17 @@ LIMIT json_array_length(:ids);
 SELECT data FROM message WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes LIMIT 1;
 
 -- name: list_parts
--- One page of the parts of some messages, from a part of the first on: a message has three parts or so. What is big (a
--- file as base64) stays where it is, and `get_part` fetches it alone.
+-- One page of the parts of some messages, from a part of the first on: a message has three parts or so. What is sorted
+-- are places, not rows with all that is in them. What is big (a file as base64) stays where it is, and `get_part`
+-- fetches it alone.
 SELECT part.message_id, part.id, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
-FROM json_each(:ids) AS wanted CROSS JOIN part ON part.message_id = wanted.value
-WHERE wanted.key > 0 OR part.id > :after_part
-ORDER BY wanted.key, part.id
+FROM (
+    SELECT part.rowid AS place
+    FROM json_each(:ids) AS wanted CROSS JOIN part ON part.message_id = wanted.value
+    WHERE wanted.key > 0 OR part.id > :after_part
+    ORDER BY wanted.key, part.id
+    LIMIT :page
+) AS chosen CROSS JOIN part ON part.rowid = chosen.place
 LIMIT :page;
 
 -- name: get_part
