@@ -21,6 +21,7 @@ from memoryd.ledger.outputs import SelectedOutput
 from memoryd.redact import Redactor
 from memoryd.trees import remove_tree
 from memoryd.workspace.files import (
+    is_temporary,
     make_private_folder,
     temporary_beside,
     translated,
@@ -80,7 +81,7 @@ def check_place(target: Path, home: Home, *, force: bool) -> None:
             f"cannot export to {target}: it is no folder", remedy="name a folder, or one that is not there"
         )
     with translated("list", target):
-        is_empty = not target.is_dir() or next(target.iterdir(), None) is None
+        is_empty = not target.is_dir() or all(is_temporary(entry.name) for entry in target.iterdir())
     if not is_empty and not force and not _is_cut_short(target):
         raise UsageError(
             f"cannot export to {target}: it is not empty",
@@ -120,6 +121,8 @@ def export(home: Home, rows: Learned, target: Path, redactor: Redactor, *, now: 
 
 def _write_manifest(target: Path, facts: Mapping[str, object]) -> None:
     whole = {"format": FORMAT, "version": FORMAT_VERSION, "memoryd": version("memoryd"), **facts}
+    for left in [entry for entry in target.iterdir() if is_temporary(entry.name)]:  # by one that was cut short
+        left.unlink(missing_ok=True)
     temporary = temporary_beside(target / MANIFEST)
     write_durably(temporary, (json.dumps(whole, indent=2) + "\n").encode())
     with translated("write", target / MANIFEST):

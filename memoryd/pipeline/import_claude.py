@@ -23,7 +23,7 @@ from memoryd.pipeline.importing import ImportReport
 from memoryd.redact import Redactor
 from memoryd.sources.claude_memories import find_project_memories
 from memoryd.sources.readers import READERS
-from memoryd.text import on_one_line
+from memoryd.text import on_one_line, plain
 from memoryd.workspace.files import fsync_folder, temporary_beside, translated, write_durably
 from memoryd.workspace.gauge import read_foreign
 from memoryd.workspace.layout import EXTENSIONS, Home
@@ -141,7 +141,7 @@ def _resource(project: str, directory: str, name: str, text: str, source: str, r
         "---",
         "",
     ]
-    body = "\n".join([*head, redactor.clean(text).strip("\n"), ""])
+    body = "\n".join([*head, redactor.clean(plain(text)).strip("\n"), ""])
     return Resource(f"{FOLDER}/resources/{stem}-{digest}.md", body, source)
 
 

@@ -21,6 +21,7 @@ from memoryd.pipeline.importing import ImportReport
 from memoryd.redact import Redactor
 from memoryd.sources.codex_memories import AGENT, FOLDERS, CodexMemory, CodexOutput, CodexThread, read_codex_memory
 from memoryd.sources.readers import READERS
+from memoryd.text import plain
 from memoryd.workspace.folder import Folder, Odd
 from memoryd.workspace.gauge import read_foreign
 from memoryd.workspace.headers import UNKNOWN, headers_of
@@ -43,7 +44,7 @@ class Found:
         self.home = home
         memory = read_codex_memory(home)
         name, folder = _folder_of(home)
-        self.folder = _without_secret_names(folder, redactor, report)
+        self.folder = _usable(folder, redactor, report)
         found = [str(path) for path in memory.stores] + ([str(home / name)] if name else [])
         if not memory.outputs and not self.folder.files:
             why = "; ".join(f"{path}: {reason}" for path, reason in memory.unreadable.items())
@@ -146,16 +147,16 @@ def _folder_of(home: Path) -> tuple[str, Folder]:
     return "", Folder()
 
 
-def _without_secret_names(folder: Folder, redactor: Redactor, report: ImportReport) -> Folder:
-    """Leave out files whose name holds a secret; one of evidence, which is named anew here, is called as texts call it.
+def _usable(folder: Folder, redactor: Redactor, report: ImportReport) -> Folder:
+    """Take what nobody sees out of texts, as from what a model says, and leave out files whose name holds a secret.
 
-    The name under which it came is in no report either.
+    One of evidence, which is named anew here, is called as texts call it. The name as it was is in no report either.
     """
     files = {}
     for path, text in folder.files.items():
         cleaned = redactor.clean(path)
         if cleaned == path or is_evidence(path):
-            files[cleaned] = text
+            files[cleaned] = plain(text)
         else:
             report.leave_out_file(cleaned, Odd.SECRET_NAME.value)
     return Folder(files, {redactor.clean(path): reason for path, reason in folder.odd.items()})

@@ -21,7 +21,7 @@ from memoryd.pipeline.sighting import look_at
 from memoryd.redact import Redactor
 from memoryd.sources.codex_memories import CodexMemory, CodexOutput, CodexThread
 from memoryd.sources.items import MemoryMode
-from memoryd.text import on_one_line
+from memoryd.text import on_one_line, plain
 from memoryd.workspace.stems import session_stem
 
 ARCHIVED: Final = "archived_sessions"
@@ -87,14 +87,14 @@ def incoming_of(memory: CodexMemory, agent: Agent, stems: Mapping[str, str], red
     found = []
     for thread_id, output in sorted(memory.outputs.items()):
         thread = memory.threads.get(thread_id, CodexThread())
-        slug = redactor.clean(output.rollout_slug) if output.rollout_slug else None
+        slug = redactor.clean(plain(output.rollout_slug)) if output.rollout_slug else None
         found.append(
             Incoming(
                 output=ImportedOutput(
                     thread_id=thread_id,
                     source_updated_at=output.source_updated_at,
-                    raw_memory=redactor.clean(output.raw_memory),
-                    rollout_summary=redactor.clean(output.rollout_summary),
+                    raw_memory=redactor.clean(plain(output.raw_memory)),
+                    rollout_summary=redactor.clean(plain(output.rollout_summary)),
                     rollout_slug=slug,
                     generated_at=output.generated_at,
                     usage_count=output.usage_count,

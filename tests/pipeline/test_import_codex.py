@@ -332,6 +332,29 @@ async def test_no_secret_in_a_files_name_comes_along_either(tmp_path: Path, cloc
         assert secret not in repr(context.repository.files(report.commit or ""))
 
 
+async def test_what_nobody_sees_does_not_come_and_keeps_no_consolidation_from_its_end(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    codex = a_codex_memory(tmp_path / "codex")
+    added = "\n- seen\0 \x1b[2J\u202eonly [Task 1]\r\n"
+    execute(codex / "memories_1.sqlite", "UPDATE stage1_outputs SET rollout_summary = rollout_summary || ?", added)
+    execute(codex / "memories_1.sqlite", "UPDATE stage1_outputs SET raw_memory = raw_memory || ?", added)
+    execute(codex / "memories_1.sqlite", "UPDATE stage1_outputs SET rollout_slug = ? ", "a\0b")
+    handbook = codex / "memories" / "MEMORY.md"
+    text = handbook.read_text() + added.replace("\0", "")
+    handbook.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    async with a_house(settings_in(tmp_path), clock) as context:
+        report = await import_codex(context, [codex])
+        assert report.sessions == {"imported": 3}
+        assert memory(context) == (RECORDED / FIRST / "MEMORY.md").read_text() + "\n- seen only [Task 1]\n"
+        await a_new_session(context)
+        await run(context)
+        assert "- seen only [Task 1]" in memory(context)
+        files = Folder.read(context.home.memories)
+        assert not files.odd
+        assert not any(set(text) & set("\0\r\x1b\u202e\ufeff") for text in files.files.values())
+
+
 async def test_a_damaged_database_is_named_and_the_folder_tells_what_it_was_made_of(
     tmp_path: Path, clock: FakeClock
 ) -> None:
