@@ -81,7 +81,7 @@ def _render(head: str, chosen: Chosen) -> str:
             lines += ["", f"# {found.annotation.__doc__}", f"[{section}]"]
             given = chosen.get(section, {})
             for key, about in found.annotation.model_fields.items():
-                row = f"{key} = {_value(given[key])}" if key in given else f"#{key} = {_toml(about)}"
+                row = f"{key} = {toml_value(given[key])}" if key in given else f"#{key} = {_toml(about)}"
                 lines += [*_prose(about.description or ""), row]
     return "\n".join(lines) + "\n"
 
@@ -95,16 +95,16 @@ def _providers(chosen: Chosen) -> Iterator[str]:
         yield from _prose(f"{key}: {about.description}")
     named = {section: keys for section, keys in chosen.items() if section.startswith("providers.")}
     for section, keys in named.items():
-        yield from ("", f"[{section}]", *(f"{key} = {_value(value)}" for key, value in keys.items()))
+        yield from ("", f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in keys.items()))
     for name, preset in () if named else PRESETS.items():
         yield from ("", f"#[providers.{name}]")
         yield from (f"#{key} = {json.dumps(value)}" for key, value in preset.items())
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
     """Render a value as TOML: a text, a number, a list, or a table on one line."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_value(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, Mapping) and value:
+        return "{ " + ", ".join(f"{key} = {toml_value(each)}" for key, each in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -1,3 +1,5 @@
+import tomllib
+
 from tests.control.conftest import Shell
 
 
@@ -22,9 +24,19 @@ def test_a_provider_without_a_model_is_named(shell: Shell) -> None:
 def test_every_key_is_shown_with_where_it_comes_from(shell: Shell) -> None:
     lines = shell("config", "show").out.splitlines()
     assert f"# {shell.home.config_file}" in lines[0]
-    assert any(line.startswith("consolidate.debounce = 0s") and "config.toml" in line for line in lines)
+    assert any(line.startswith('consolidate.debounce = "0s"') and "config.toml" in line for line in lines)
     assert any(line.startswith("ledger.lease = ") and line.endswith("# default") for line in lines)
     assert shell("config", "--json").json["discover"]["min_idle"] == "6h"
+
+
+def test_what_is_shown_is_toml_and_says_where_the_home_comes_from(shell: Shell) -> None:
+    said = shell("config", "show").out
+    shown = tomllib.loads(said)
+    assert shown["home"] == str(shell.home.path)
+    assert shown["sources"]["agents"] == ["codex"]
+    assert shown["extract"]["effort"] == "low"
+    assert f'home = "{shell.home.path}"  # command line\n' in said
+    assert "# extract.model is not set  # default\n" in said
 
 
 def test_a_secret_in_the_wrong_place_is_not_shown(shell: Shell) -> None:

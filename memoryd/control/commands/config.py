@@ -2,9 +2,11 @@
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 
 from memoryd import config
 from memoryd.control.console import print_json
+from memoryd.control.example_config import toml_value
 from memoryd.daemon.house import check_settings
 from memoryd.workspace.layout import Home
 
@@ -31,9 +33,18 @@ def run(args: argparse.Namespace) -> int:
         print_json(shown)
         return 0
     print(f"# {file}{'' if file.exists() else ' (not there: defaults)'}")
+    origins = {**settings.origins, **_origin_of_home(args.home)}
     for key, value in _flat(shown):
-        print(f"{key} = {value}  # {_origin(settings.origins, key)}")
+        told = f"# {key} is not set" if value is None else f"{key} = {toml_value(value)}"
+        print(f"{told}  # {_origin(origins, key)}")
     return 0
+
+
+def _origin_of_home(given: Path | None) -> dict[str, str]:
+    """Say where the home's own place comes from, which stands in no file."""
+    if given is not None:
+        return {"home": "command line"}
+    return {"home": config.HOME_VARIABLE} if config.environ().get(config.HOME_VARIABLE) else {}
 
 
 def _origin(origins: Mapping[str, str], key: str) -> str:
