@@ -55,6 +55,11 @@ class Duty:
         self.lost = error
         self.stopping.set()
 
+    @property
+    def why_it_stopped(self) -> str:
+        """Say what ended the daemon: it was asked to, it must not go on, or it passed a bound."""
+        return self.exhausted or (self.lost.message if self.lost is not None else "it was asked to stop")
+
     def report(self, trouble: Trouble) -> None:
         """Let health be degraded by this from now on."""
         self.troubles[trouble.id] = trouble

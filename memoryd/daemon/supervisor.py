@@ -88,7 +88,7 @@ class Supervisor:
                 await self._run(group)
         except BaseExceptionGroup as several:
             raise _first(several) from None
-        log.info("daemon.stopped", reason=self._duty.exhausted)
+        log.info("daemon.stopped", reason=self._duty.why_it_stopped)
         if self._duty.lost is not None:
             raise self._duty.lost
         if self._duty.exhausted is not None:

@@ -52,7 +52,7 @@ async def test_a_daemon_finds_extracts_consolidates_and_stops(tmp_path: Path, cl
             await daemon.logged("scan.completed", 3)
             await daemon.pass_time(LONGEST_BEAT_SECONDS)
             await daemon.stop()
-            assert daemon.log.events("daemon.stopped")
+            assert [event["reason"] for event in daemon.log.events("daemon.stopped")] == ["it was asked to stop"]
             assert not daemon.context.home.socket.exists()
         said = b""
         while b"STOPPING=1" not in said:
