@@ -204,7 +204,9 @@ def test_the_skill_lies_where_the_agent_looks_and_goes_again(shell: Shell, user:
     assert file.read_text() == skill_text(shell.home)
     assert file.stat().st_mode & 0o777 == 0o600
     assert shell("connect", agent, "--json").json["skill"]["result"] == "already connected"
-    assert shell("disconnect", agent).code == 0
+    said = shell("disconnect", agent)
+    assert said.code == 0
+    assert f"skill: taken out, {file} is what it was before (connect had made it: it is removed)" in said.out
     assert everything(user) == before
 
 

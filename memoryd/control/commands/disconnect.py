@@ -44,12 +44,15 @@ def run(args: argparse.Namespace) -> int:
         print("".join(each.diff for each in parts_first) + "nothing was written")
     else:
         for part in given.parts:
-            print(f"{NAMES[part.part]}: {PARTS[part.done].format(path=part.path)}")
+            print(f"{NAMES[part.part]}: {PARTS[part.done].format(path=part.path)}{_removed(part)}")
         print(_sentence(given.memory))
     return 0
 
 
 def _sentence(change: Change) -> str:
-    said = WORDS[change.done].format(agent=change.agent, path=change.path)
-    removed = change.after is None and change.before is not None
-    return f"{said} (connect had made it: it is removed)" if removed else said
+    return WORDS[change.done].format(agent=change.agent, path=change.path) + _removed(change)
+
+
+def _removed(change: Change) -> str:
+    """Say so where the file itself went."""
+    return " (connect had made it: it is removed)" if change.after is None and change.before is not None else ""
