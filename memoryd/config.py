@@ -144,6 +144,11 @@ class Settings(BaseSettings):
         home = self._user_home
         return () if home is None else (home, home.resolve())
 
+    @property
+    def has_prices(self) -> bool:
+        """Say whether a provider has prices, so that what requests cost is known."""
+        return any(any(provider.prices.model_dump().values()) for provider in self.providers.values())
+
     def public(self) -> dict[str, object]:
         """Return every key with its value as one would write it, whatever looks like a secret masked."""
         redactor = Redactor()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from memoryd.clock import rfc3339
+from memoryd.control.console import moment, size_of
 from memoryd.control.patient import Checked, Patient
 from memoryd.control.service.examining import findings
 from memoryd.control.sizes import sizes
@@ -21,7 +21,8 @@ ENOUGH: Final = 0.8
 """Share of the watches that the sessions folders may take: other programs want some too."""
 MOST_FOLDERS: Final = 200_000
 LEAST_FREE_BYTES: Final = 256 * 1024 * 1024
-AHEAD_SECONDS: Final = 86_400.0
+DAY_SECONDS: Final = 86_400.0
+AHEAD_SECONDS: Final = DAY_SECONDS
 
 
 async def check_git(patient: Patient) -> list[Checked]:
@@ -54,11 +55,11 @@ def judge_watches(folders: int, watches: int | None, instances: int | None) -> C
     seen = f"{folders:,} folders of {watches:,} that you may watch (fs.inotify.max_user_watches)"
     if folders > ENOUGH * watches:
         remedy = f"sudo sysctl fs.inotify.max_user_watches={max(524_288, 4 * folders)}; without it {late}"
-        return Checked("watcher", "warning", f"the sessions folders are {seen}", remedy)
+        return Checked("watcher", "warning", f"the sessions lie in {seen}", remedy)
     if instances < 2:
         remedy = f"sudo sysctl fs.inotify.max_user_instances=512; without it {late}"
         return Checked("watcher", "warning", f"only {instances} programs of yours may watch folders", remedy)
-    return Checked("watcher", "ok", f"the sessions folders are {seen}")
+    return Checked("watcher", "ok", f"the sessions lie in {seen}")
 
 
 async def check_service(patient: Patient) -> list[Checked]:
@@ -73,8 +74,8 @@ async def check_disk(patient: Patient) -> list[Checked]:
     free, ledger = found["free"], found["ledger"] or 0
     taken = sum(size or 0 for part, size in found.items() if part != "free")
     if free is None:
-        return [Checked("disk", "info", f"memoryd takes {taken:,} bytes; what is free is not known")]
-    seen = f"memoryd takes {taken:,} bytes, {free:,} are free"
+        return [Checked("disk", "info", f"memoryd takes {size_of(taken)}; what is free is not known")]
+    seen = f"memoryd takes {size_of(taken)}, {size_of(free)} are free"
     if free < max(LEAST_FREE_BYTES, ROOM * ledger):
         return [Checked("disk", "warning", seen, "free some space: without room no backup is made, and work pauses")]
     return [Checked("disk", "ok", seen)]
@@ -85,9 +86,10 @@ async def check_clock(patient: Patient) -> list[Checked]:
     now, home = patient.clock.now(), patient.home
     newest = max((_changed_at(path) for path in (home.ledger_file, home.config_file, home.lock_file)), default=0.0)
     if newest > now + AHEAD_SECONDS:
-        evidence = f"the clock says {rfc3339(now)}, and files of memoryd were written {rfc3339(newest)}"
+        evidence = f"the clock says {moment(now)}, and files of memoryd were written {moment(newest)}"
         return [Checked("clock", "warning", evidence, "set the clock right")]
-    return [Checked("clock", "ok", f"the clock says {rfc3339(now)}; caps of a day begin anew at 00:00 UTC")]
+    midnight = now - now % DAY_SECONDS + DAY_SECONDS
+    return [Checked("clock", "ok", f"the clock says {moment(now)}; caps of a day begin anew at {moment(midnight)}")]
 
 
 def _count_folders(roots: Iterable[Path]) -> int:

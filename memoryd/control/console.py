@@ -44,6 +44,16 @@ def moment(instant: float | None) -> str:
     return datetime.fromtimestamp(instant, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def size_of(count: int | None) -> str:
+    """Render a number of bytes: `735 bytes`, `5.4 KiB`, `59 GiB`."""
+    number = float(count or 0)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if number < 1024 or unit == "GiB":
+            break
+        number /= 1024
+    return f"{number:.0f} {unit}" if unit == "bytes" or number >= 10 else f"{number:.1f} {unit}"
+
+
 def span(seconds: float) -> str:
     """Render a length of time roughly: `3 h 20 min`."""
     minutes = int(abs(seconds)) // 60

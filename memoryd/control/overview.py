@@ -54,6 +54,7 @@ class Picture:
     ready: int = 0
     dead: Sequence[JobRow] = ()
     scan_seconds: float = 0.0
+    has_prices: bool = True
 
 
 async def status(settings: Settings, environ: Mapping[str, str], clock: Clock) -> dict[str, Any]:
@@ -65,7 +66,13 @@ async def look(settings: Settings, environ: Mapping[str, str], clock: Clock) -> 
     """Look at everything once. Raises LedgerTooNew or StorageError when the ledger cannot be read."""
     home = Home(settings.home)
     who = lock.holder(home.lock_file)
-    picture = Picture(clock.now(), {}, obstacles.of_house(settings), scan_seconds=settings.discover.scan_interval)
+    picture = Picture(
+        clock.now(),
+        {},
+        obstacles.of_house(settings),
+        scan_seconds=settings.discover.scan_interval,
+        has_prices=settings.has_prices,
+    )
     picture.report = report = {
         "version": importlib.metadata.version("memoryd"),
         "running": who is not None and who.role == DAEMON,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from memoryd.control import sizes
-from memoryd.control.console import plural, span, when
+from memoryd.control.console import plural, size_of, span, when
 from memoryd.control.obstacles import Obstacle
 from memoryd.control.overview import Picture
 from memoryd.control.wording import job_name, meaning_of_wait, todo_of_rest
@@ -58,7 +58,7 @@ def sections(picture: Picture) -> list[Section]:
         Section("now", list(_now(picture))),
         Section("waits", list(_waits(picture))),
         Section("last success", list(_stages(report["stages"], picture.now))),
-        Section("spent today (UTC)", list(_today(report["today"]))),
+        Section("spent today (UTC)", list(_today(picture))),
         Section("left out, until the session or a setting changes", list(_left_out(picture))),
         Section("on disk", list(_disk(report["disk"]))),
         Section("health", list(_health(report["health"]))),
@@ -158,10 +158,14 @@ def _stages(stages: Mapping[str, Any], now: float) -> Iterator[Row]:
         yield Row(STAGES[JobKind(kind)], f"{when(stage['last_success_at'], now)}; jobs: {counts}")
 
 
-def _today(today: Mapping[str, Any]) -> Iterator[Row]:
+def _today(picture: Picture) -> Iterator[Row]:
+    today = picture.report["today"]
     caps = today["caps"]
     yield Row("requests", f"{today['requests']:,} of {caps['requests_per_day']:,}")
     yield Row("tokens", f"{today['tokens']:,} of {caps['tokens_per_day']:,}")
+    if today["requests"] and not picture.has_prices:
+        yield Row("cost", "not known: no prices are set for the provider")
+        return
     cap = caps["cost_per_day"]
     yield Row("cost", f"{today['cost']:.2f}" + (f" of {cap:.2f} USD" if cap else " USD, without a cap"))
 
@@ -174,9 +178,9 @@ def _left_out(picture: Picture) -> Iterator[Row]:
 
 def _disk(disk: Mapping[str, int | None]) -> Iterator[Row]:
     taken = {part: size for part, size in disk.items() if part in sizes.MEANING and size}
-    told = ", ".join(f"{part} {_bytes(size)}" for part, size in taken.items()) or "nothing yet"
-    free = f"; {_bytes(disk['free'])} are free" if disk["free"] is not None else ""
-    yield Row(_bytes(sum(taken.values())), f"{told}{free}")
+    told = ", ".join(f"{part} {size_of(size)}" for part, size in taken.items()) or "nothing yet"
+    free = f"; {size_of(disk['free'])} are free" if disk["free"] is not None else ""
+    yield Row(size_of(sum(taken.values())), f"{told}{free}")
 
 
 def _health(findings: Sequence[Mapping[str, str]]) -> Iterator[Row]:
@@ -184,12 +188,3 @@ def _health(findings: Sequence[Mapping[str, str]]) -> Iterator[Row]:
         yield Row("ok", "nothing needs a look", "green")
     for item in findings:
         yield Row(item["severity"], f"{item['message']} -> {item['remedy']}", COLOURS[item["severity"]])
-
-
-def _bytes(size: int | None) -> str:
-    number = float(size or 0)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if number < 1024 or unit == "GiB":
-            break
-        number /= 1024
-    return f"{number:.0f} {unit}" if unit == "bytes" or number >= 10 else f"{number:.1f} {unit}"

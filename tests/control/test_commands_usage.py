@@ -91,6 +91,17 @@ def test_a_person_reads_a_table_with_a_total(shell: Shell) -> None:
     assert "no prices are set" in notes[1]
 
 
+def test_a_cost_that_is_not_known_is_not_told_as_none(shell: Shell) -> None:
+    spent(shell)
+    shell.write(lambda conn: conn.execute("UPDATE requests SET cost = 0"))
+    assert "  ?  " in shell("usage").out.splitlines()[1]
+    assert "  cost      not known: no prices are set for the provider\n" in shell("status").out
+    prices = "prices = { input = 1.0, cached = 0.1, output = 5.0 }"
+    shell.configure(f'[providers.here]\nkind = "openai-chat"\nbase_url = "http://127.0.0.1:9/v1"\n{prices}\n')
+    assert "  0.0000  " in shell("usage").out.splitlines()[1]
+    assert "  cost      0.00 USD, without a cap\n" in shell("status").out
+
+
 def test_without_a_ledger_or_a_request_it_says_so_beside_a_daemon_too(shell: Shell) -> None:
     assert shell("usage").out == "no model was asked in the last 30 UTC days\n"
     with shell.held():

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report)
     else:
-        print("\n".join(lines(rows, report, has_prices=_has_prices(settings))))
+        print("\n".join(lines(rows, report, has_prices=settings.has_prices)))
     return 0
 
 
@@ -84,8 +84,8 @@ def lines(rows: Sequence[UsageRow], report: dict[str, Any], *, has_prices: bool)
     if not rows:
         return [f"no model was asked in the last {plural(report['days'], 'UTC day')}"]
     table: list[tuple[str, ...]] = [(str(report["by"]), *HEADINGS)]
-    table += [(row["label"], *_cells(row)) for row in report["rows"]]
-    table.append(("total", *_cells(report["total"])))
+    table += [(row["label"], *_cells(row, has_prices)) for row in report["rows"]]
+    table.append(("total", *_cells(report["total"], has_prices)))
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]) - 1)]
     told = [
         "  ".join(
@@ -103,14 +103,11 @@ def lines(rows: Sequence[UsageRow], report: dict[str, Any], *, has_prices: bool)
     return told
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+def _cells(row: dict[str, Any], has_prices: bool) -> tuple[str, ...]:
     numbers = [f"{row[name]:,}" for name in ("requests", *SUMS[2:7])]
     ended = ", ".join(f"{count} {outcome}" for outcome, count in sorted(row["outcomes"].items()))
-    return (*numbers, f"{row['cost']:.4f}", f"{row['duration_ms'] / 1000:.1f}", ended)
-
-
-def _has_prices(settings: Settings) -> bool:
-    return any(any(provider.prices.model_dump().values()) for provider in settings.providers.values())
+    cost = f"{row['cost']:.4f}" if has_prices or row["cost"] else "?"
+    return (*numbers, cost, f"{row['duration_ms'] / 1000:.1f}", ended)
 
 
 async def _read(settings: Settings, by: By, since: int) -> list[UsageRow]:
