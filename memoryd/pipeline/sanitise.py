@@ -3,7 +3,6 @@
 Sanitising is about whose words they are and comes first; secrets are taken out afterwards (redact.py).
 """
 
-import os.path
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from memoryd.sources.claude_words import SHELL_MARK
+from memoryd.pipeline.own_calls import OwnCalls, Part
 from memoryd.sources.items import Item, ItemKind
 from memoryd.text import MARKER_OPEN, may_mention, plain
 
@@ -30,6 +29,7 @@ class Reason(StrEnum):
     BLANK = "blank"
 
 
+_OWN: Final = {Part.CALL: Reason.OWN_CALL, Part.OUTPUT: Reason.OWN_OUTPUT}
 BASE64_MARK: Final = "[... base64 omitted ...]"
 _LESS = r"(?:[<＜]|&(?:amp;){0,4}(?:lt|#0{0,4}60|#x0{0,4}3c);|\\{1,8}(?:u003c|x3c)|%3c)"
 _GREATER = r"(?:[>＞]|&(?:amp;){0,4}(?:gt|#0{0,4}62|#x0{0,4}3e);|\\{1,8}(?:u003e|x3e)|%3e)"
@@ -51,11 +51,11 @@ def sanitise(
     in it does not matter, only that what a program printed is no part of its call. The output of a call goes with the
     call.
     """
-    private, own = _private_tags(private_tags), _OwnCalls(home)
+    private, own = _private_tags(private_tags), OwnCalls(home)
     opened: Item | None = None
     for item in items:
-        if reason := own.judge(item):
-            dropped[reason] += 1
+        if part := own.judge(item):
+            dropped[_OWN[part]] += 1
             continue
         if opened is not None and _is_hidden(item, opened):
             dropped[Reason.PRIVATE] += 1
@@ -243,123 +243,3 @@ def _has_long_word(text: str) -> bool:
     """Say whether 1,024 characters without a space may follow each other: such a run fills one of these blocks."""
     blocks = (text[start : start + 512] for start in range(0, len(text) - 511, 512))
     return len(text) >= 1024 and any(" " not in block and "\n" not in block for block in blocks)
-
-
-_COMMAND_START = (
-    r"(?:\A|[\n;&|({`]|\$\(|-\w{0,4}c[ \t]{1,4}\\{0,3}[\"']"
-    r"|\"(?:cmd|command|script|input)\"\s{0,4}:\s{0,4}\[?\s{0,4}\")"
-)
-_WRAPPERS = (
-    r"(?:(?:sudo|env|exec|nohup|time|command|if|then|else|while|until|do|!|timeout[ \t]+[\w.]{1,12}"
-    r"|xargs(?:[ \t]+-\S{1,20}){0,4}|uvx(?:[ \t]+--from[ \t]+\S{1,200})?|uv[ \t]+run|pipx[ \t]+run"
-    r"|[A-Z_][A-Z0-9_]{0,60}=[^\s;&|]{0,200})[ \t]+){0,4}"
-)
-_PROGRAM = (
-    r"(?:\\{0,3}[\"'])?(?:[\w.~/${}-]{0,200}/)?(?:python[\d.]{0,8}[ \t]+(?:-[A-Zb-ln-z]{1,8}[ \t]+){0,4}-m[ \t]+)?"
-    r"memoryd(?:\.control\.main)?(?=[\s;&|)\"'`\\]|\Z)"
-)
-_RUNS_MEMORYD = re.compile(rf"{_COMMAND_START}[ \t]{{0,8}}{_WRAPPERS}{_PROGRAM}")
-_OWN_TOOL = re.compile(r"(?:\A|[_./:-])memoryd(?:\Z|[_./:-])", re.IGNORECASE)
-_NAMES_TOOL = re.compile(
-    r"mcp__memoryd__\w{1,40}[\"'\]\s]{0,4}\("  # a program of the model's that calls tools
-    r'|"(?:server|server_?name|mcp_?server(?:_?name)?)"\s{0,4}:\s{0,4}"memoryd"'
-    r"|(?<![\w-])skills/memoryd/",
-    re.IGNORECASE,
-)
-"""How a call by which other things are called, or read, says that they are memoryd's: its tools, its skill."""
-_TYPED: Final = (SHELL_MARK.lower(), "<user_shell_command", "i ran the following shell command")
-"""How the command that a person ran in a session begins: Claude Code, Codex, Gemini CLI and Qwen Code."""
-_LOOKING_TOOLS: Final = frozenset({"skill", "activate_skill", "toolsearch", "tool_search"})
-"""Tools that load a skill or look for tools: what they are asked for is a name."""
-
-
-class _OwnCalls:
-    """Remembers which calls were memoryd's own, so that their outputs go with them."""
-
-    def __init__(self, home: Path) -> None:
-        self._homes = tuple({home, Path(os.path.realpath(home))})
-        self._names_home = re.compile("|".join(map(_home_source, self._homes)))
-        self._calls: set[str] = set()
-        self._unnamed = False
-        self._typed = False
-
-    def judge(self, item: Item) -> Reason | None:
-        """Return why `item` goes, None when it stays."""
-        if item.kind is ItemKind.HARNESS_CONTEXT:
-            return self._judge_typed(item)
-        self._typed = False
-        if item.kind is ItemKind.TOOL_CALL:
-            if not self._is_own(item):
-                self._unnamed = False
-                return None
-            if item.call_id is None:
-                self._unnamed = True
-            else:
-                self._calls.add(item.call_id)
-            return Reason.OWN_CALL
-        if item.kind is ItemKind.TOOL_OUTPUT and self._answers_own(item):
-            return Reason.OWN_OUTPUT
-        return None
-
-    def _judge_typed(self, item: Item) -> Reason | None:
-        """A person may run a command in the session; what it printed stands with it, or in the next items."""
-        if item.text.lstrip().lower().startswith(_TYPED):
-            is_own = self._runs_own(item.text.replace(SHELL_MARK, "\n", 1))
-            self._typed = is_own and item.text.startswith(SHELL_MARK)
-            return Reason.OWN_CALL if is_own else None
-        return Reason.OWN_OUTPUT if self._typed else None
-
-    def _runs_own(self, command: str) -> bool:
-        return bool(
-            ("memoryd" in command and _RUNS_MEMORYD.search(command))
-            or self._names_home.search(command)
-            or self._names_home.search(_plainly_spelled(command))
-        )
-
-    def _answers_own(self, item: Item) -> bool:
-        if item.tool is not None and _OWN_TOOL.search(item.tool):
-            return True  # whatever became of its call
-        if item.call_id is not None:
-            return item.call_id in self._calls
-        answers, self._unnamed = self._unnamed, False
-        return answers
-
-    def _is_own(self, call: Item) -> bool:
-        if call.tool is not None and _OWN_TOOL.search(call.tool):
-            return True
-        if call.cwd is not None and any(Path(call.cwd).is_relative_to(home) for home in self._homes):
-            return True
-        return ("memoryd" in call.text and _names_memoryd(call)) or self._runs_own(call.text)
-
-
-def _names_memoryd(call: Item) -> bool:
-    if call.tool is not None and call.tool.lower() in _LOOKING_TOOLS:
-        return True
-    return _NAMES_TOOL.search(call.text) is not None
-
-
-def _plainly_spelled(command: str) -> str:
-    """Write paths the shortest way: without quotes and backslashes in them, `//`, `/./` and `x/../`."""
-    path = _DETOUR.sub("/", _QUOTING.sub("", command))
-    for _ in range(_MOST_DETOURS):
-        path, turns = _RETURN.subn("/", path)
-        if not turns:
-            break
-    return path
-
-
-_QUOTING: Final = re.compile(r"[\"'\\]")
-_DETOUR: Final = re.compile(r"/(?:\.?/)+")
-_RETURN: Final = re.compile(r"/(?!\.\./)[^/\s]{1,100}/\.\./")
-_MOST_DETOURS: Final = 8
-
-
-def _home_source(home: Path) -> str:
-    """Match the spellings of memoryd's home in a command: absolute, from ~ or $HOME, by variable, by inner files."""
-    spellings = [re.escape(str(home)), r"\$\{?MEMORYD_HOME\b"]
-    parts = home.parts
-    depth = 2 if parts[1:2] == ("root",) else 3
-    if parts[1:2] in (("home",), ("Users",), ("root",)) and len(parts) > depth:
-        spellings.append(r"(?:~[\w-]{0,32}|\$HOME|\$\{HOME\})/" + re.escape("/".join(parts[depth:])))
-    inner = r"(?<![\w.-])" + re.escape(home.name) + r"/(?:memories|recall|staging|ledger\.sqlite3)(?![\w-])"
-    return rf"(?:{'|'.join(spellings)})(?![\w-])|{inner}"

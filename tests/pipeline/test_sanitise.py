@@ -227,6 +227,30 @@ def test_two_blocks_leave_the_words_between_them() -> None:
 
 
 OWN_COMMANDS = [
+    "python -X utf8 -m memoryd.control.main search x",
+    "uv tool run memoryd search x",
+    'PATH="$PATH:$HOME/.local/bin" memoryd search x',
+    "nice -n 10 memoryd search x",
+    "timeout -k 5 10s memoryd read MEMORY.md",
+    "poetry run memoryd why x",
+    "ssh build 'memoryd search x'",
+    "docker exec -it box memoryd --home /x search y",
+    "$(command -v memoryd) search x",
+    "`which memoryd` search x",
+    'm=memoryd; $m search "x"',
+    'M=$(which memoryd) && "$M" search x',
+    "alias ms='memoryd search'; ms x",
+    "eval 'memoryd search x'",
+    "echo 'memoryd search x' | sh",
+    "find . -exec memoryd search {} +",
+    "bash <<'E'\n2>/dev/null memoryd search x\nE",
+    "make -C x && \\\n memoryd search \\\n x",
+    "python -c \"import subprocess; subprocess.run(['memoryd', 'search', 'x'])\"",
+    "python -c 'from memoryd.control.main import main; main([\"search\"])'",
+    "npx @modelcontextprotocol/inspector --cli memoryd mcp --method tools/list",
+    "cd ~ && cat .memoryd/config.toml",
+    "cat ~/.mem*/memories/MEMORY.md",
+    "cat ~/.memory?/memories/MEMORY.md",
     "memoryd search uv",
     "memoryd search --any 'ECONNRESET' --context 2 | head",
     "if memoryd search x; then echo y; fi",
@@ -302,6 +326,68 @@ OTHER_COMMANDS = [
 def test_a_call_of_memoryd_goes_with_its_output(command: str) -> None:
     items = [a_call(command), an_output("the other's", "c2"), an_output("learned things"), an_item("next", ordinal=3)]
     assert cleaned(items) == (["the other's", "next"], {"own_call": 1, "own_output": 1})
+
+
+def test_what_memoryd_wrote_to_a_file_goes_with_the_calls_that_read_it() -> None:
+    items = [
+        a_call("memoryd search x > /tmp/found.txt 2>/dev/null", "c1"),
+        an_item("", ItemKind.TOOL_OUTPUT, 2, call_id="c1", exit_code=0),
+        a_call("cat /tmp/found.txt", "c2"),
+        an_item("remembered", ItemKind.TOOL_OUTPUT, 4, call_id="c2"),
+        a_call("cat /tmp/found.txt.old", "c3"),
+        an_item("the project's", ItemKind.TOOL_OUTPUT, 6, call_id="c3"),
+    ]
+    assert cleaned(items)[0] == ["cat /tmp/found.txt.old", "the project's"]
+
+
+@pytest.mark.parametrize(
+    ("started", "asked"),
+    [
+        ("Command running in background with ID: bash_1", 'BashOutput {"bash_id":"bash_1"}'),
+        ("Process running with session ID 5\nOutput:\n", 'write_stdin {"session_id":5,"chars":""}'),
+    ],
+)
+def test_what_memoryd_goes_on_to_print_goes_with_the_calls_that_ask_for_it(started: str, asked: str) -> None:
+    items = [
+        a_call("memoryd search x", "c1"),
+        an_item(started, ItemKind.TOOL_OUTPUT, 2, call_id="c1"),
+        a_call(asked, "c2"),
+        an_item("remembered", ItemKind.TOOL_OUTPUT, 4, call_id="c2"),
+        a_call(asked.replace("_1", "_2").replace(":5", ":51"), "c3"),
+        an_item("of a build", ItemKind.TOOL_OUTPUT, 6, call_id="c3"),
+    ]
+    assert cleaned(items)[0] == [asked.replace("_1", "_2").replace(":5", ":51"), "of a build"]
+
+
+def test_another_name_that_memoryd_was_given_is_known_in_later_calls() -> None:
+    items = [
+        a_call("alias ask=/opt/bin/memoryd", "c1"),
+        a_call("ask search x | head", "c2"),
+        an_item("remembered", ItemKind.TOOL_OUTPUT, 4, call_id="c2"),
+        a_call("grep ask src", "c3"),
+        an_item("the project's", ItemKind.TOOL_OUTPUT, 6, call_id="c3"),
+    ]
+    assert cleaned(items)[0][-2:] == ["grep ask src", "the project's"]
+    assert "remembered" not in cleaned(items)[0]
+
+
+@pytest.mark.parametrize("tool", ["search", "read", "list", "why", "note", "mcp__shop__search", "mcp__notes__read"])
+def test_tools_of_others_that_bear_the_names_of_memoryds_stay(tool: str) -> None:
+    items = [
+        an_item(f'{tool} {{"query":"x"}}', ItemKind.TOOL_CALL, 1, call_id="c1", tool=tool),
+        an_item("an answer", ItemKind.TOOL_OUTPUT, 2, call_id="c1", tool=tool),
+    ]
+    assert cleaned(items)[0] == [items[0].text, "an answer"]
+
+
+def test_what_a_person_says_around_calls_of_memoryd_stays() -> None:
+    items = [
+        an_item("run memoryd search tabs, then tell me", ItemKind.HUMAN, 1),
+        a_call("memoryd search tabs", "c1"),
+        an_item("remembered", ItemKind.TOOL_OUTPUT, 3, call_id="c1"),
+        an_item("no: use spaces", ItemKind.HUMAN, 4),
+    ]
+    assert cleaned(items)[0] == ["run memoryd search tabs, then tell me", "no: use spaces"]
 
 
 @pytest.mark.parametrize("command", OTHER_COMMANDS)
