@@ -75,12 +75,15 @@ class Folder:
         with _translated(self.root), self._entered(parts[:-1]) as fd:
             return stat.S_ISDIR(_look_up(fd, parts, len(parts) - 1).st_mode)
 
-    def read(self, parts: Parts) -> bytes:
-        """Return the whole of a regular file of at most MAX_READ_BYTES."""
+    def read(self, parts: Parts, *, listed: bool = False) -> bytes:
+        """Return the whole of a regular file of at most MAX_READ_BYTES.
+
+        `listed`: `walk` has just spelled the path, so that no folder is listed again for each of its many files.
+        """
         if not parts:
             raise RefusedError(RefusalKind.NOT_REGULAR, "the memory folder itself is no file: list it")
-        with _translated(self.root), self._entered(parts[:-1]) as fd:
-            _require_regular(_look_up(fd, parts, len(parts) - 1), parts)
+        with _translated(self.root), self._entered(parts[:-1], listed=listed) as fd:
+            _require_regular(_look_up(fd, parts, len(parts) - 1, listed=listed), parts)
             with _closing(os.open(parts[-1], _READ, dir_fd=fd)) as file:
                 _require_regular(os.fstat(file), parts)
                 return _read_all(file, parts)
@@ -121,13 +124,14 @@ class Folder:
                     return
 
     def walk(self, parts: Parts) -> Iterator[tuple[Parts, Entry]]:
-        """Yield every visible regular file below a folder with its path."""
+        """Yield every visible regular file below a folder with its path; what goes meanwhile is passed over."""
         for entry in self.entries(parts):
             path = (*parts, entry.name)
             if not entry.is_folder:
                 yield path, entry
             elif len(path) < MAX_DEPTH:
-                yield from self.walk(path)
+                with suppress(RefusedError):  # gone, or no folder any more
+                    yield from self.walk(path)
 
     def _require_room(self, size: int, before: bytes | None) -> None:
         sizes = [entry.size for _, entry in self._written()]
@@ -147,7 +151,7 @@ class Folder:
                 yield from self.walk((SKILLS,))
 
     @contextmanager
-    def _entered(self, parts: Parts, *, create: bool = False) -> Iterator[int]:
+    def _entered(self, parts: Parts, *, create: bool = False, listed: bool = False) -> Iterator[int]:
         """Open a folder by walking down to it; the descriptor lives as long as the context."""
         fd = os.open(self.root, _ENTER)
         try:
@@ -155,7 +159,7 @@ class Folder:
             if (found.st_dev, found.st_ino) != (self.device, self.inode):
                 raise StorageError(f"the folder {self.root} was replaced while the agent worked in it")
             for depth in range(len(parts)):
-                below = _enter(fd, parts, depth, create=create)
+                below = _enter(fd, parts, depth, create=create, listed=listed)
                 os.close(fd)
                 fd = below
             yield fd
@@ -163,10 +167,10 @@ class Folder:
             os.close(fd)
 
 
-def _enter(fd: int, parts: Parts, depth: int, *, create: bool) -> int:
+def _enter(fd: int, parts: Parts, depth: int, *, create: bool, listed: bool) -> int:
     name, shown = parts[depth], "/".join(parts[: depth + 1])
     try:
-        found = _look_up(fd, parts, depth)
+        found = _look_up(fd, parts, depth, listed=listed)
     except RefusedError as refused:
         if not create or refused.kind is not RefusalKind.NOT_FOUND:
             raise
@@ -177,10 +181,13 @@ def _enter(fd: int, parts: Parts, depth: int, *, create: bool) -> int:
     return os.open(name, _ENTER, dir_fd=fd)
 
 
-def _look_up(fd: int, parts: Parts, depth: int) -> os.stat_result:
-    """Find a name exactly as it is spelled on disk, so that all file systems answer alike, and refuse a symlink."""
+def _look_up(fd: int, parts: Parts, depth: int, *, listed: bool = False) -> os.stat_result:
+    """Find a name exactly as it is spelled on disk, so that all file systems answer alike, and refuse a symlink.
+
+    `listed`: it is spelled so, unless it is gone.
+    """
     name, shown = parts[depth], "/".join(parts[: depth + 1])
-    names = os.listdir(fd)
+    names = [name] if listed else os.listdir(fd)
     if name not in names:
         near = same_but_for_case(name, names)
         if near is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from memoryd.agent.files import Folder, Parts
+from memoryd.agent.files import Folder
 from memoryd.agent.paths import components
 from memoryd.agent.refusals import RefusalKind, RefusedError
 from memoryd.text import byte_length, truncate_bytes
@@ -91,7 +91,8 @@ def find(
             yield TooMuch(name)
             return
         try:
-            lines = _searched_lines(folder, below, needles, clean)
+            data = folder.read(below, listed=not named)
+            lines = _searched_lines(decode(data, name), needles, clean)
         except RefusedError:
             if named:
                 raise
@@ -122,11 +123,9 @@ def shortened(line: str) -> str:
     return line if byte_length(line) <= LINE_BYTES else truncate_bytes(line, LINE_BYTES) + " [line cut]"
 
 
-def _searched_lines(
-    folder: Folder, parts: Parts, needles: "_Needles", clean: Callable[[list[str]], list[str]] | None
-) -> list[str]:
-    """Return the lines of a file, cleaned where any of them is asked for at all."""
-    lines = split_lines(decode(folder.read(parts), "/".join(parts)))
+def _searched_lines(text: str, needles: "_Needles", clean: Callable[[list[str]], list[str]] | None) -> list[str]:
+    """Return the lines of a text, cleaned where any of them is asked for at all."""
+    lines = split_lines(text)
     if clean is not None and any(needles.in_line(line) for line in lines):
         return clean(lines)
     return lines

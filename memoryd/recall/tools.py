@@ -262,6 +262,8 @@ def check_search(search: Search) -> None:
         if not search.literal.queries or any(not query.strip() for query in search.literal.queries):
             raise UsageError("search: a literal search needs `queries`, none of them blank")
         return
+    if "\0" in search.cwd:
+        raise UsageError("search: `cwd` is the name of no directory", remedy="leave it out, or give an absolute path")
     if not any(character.isalnum() for character in search.words):
         raise UsageError("search: say in `query` what you want to know", remedy="or texts in `queries` and a `mode`")
     if search.cursor or search.path or search.context_lines:

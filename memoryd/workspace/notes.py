@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from memoryd.errors import StorageError, UsageError
+from memoryd.text import plain
 from memoryd.workspace.files import fsync_folder, translated
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.layout import AD_HOC_NOTES, Home
@@ -63,10 +64,12 @@ def with_origin(text: str, *, by: str, session: str = "", quote: str = "") -> st
     """Put before a note who wrote it, in which session, and a digest of the user's words that it rests on.
 
     The digest is of the words alone, case and punctuation aside, so that who has the session can find them in it.
-    Raises UsageError for a writer or session that is not one word.
+    What nobody sees in it is left out: with a NUL in it, it would be no text. Raises UsageError for a writer or session
+    that is not one word.
     """
-    if not text.strip():
-        return text  # write_note refuses it
+    said = plain(text).strip()
+    if not said:
+        return ""  # write_note refuses it
     lines = [f"by: {by}"]
     lines += [f"session: {session}"] if session else []
     if quote:
@@ -75,7 +78,7 @@ def with_origin(text: str, *, by: str, session: str = "", quote: str = "") -> st
     for word in (by, session):
         if word and not _ONE_WORD.fullmatch(word):
             raise UsageError(f"{word[:80]!r} is no name of a writer or a session", remedy="`memoryd note --help`")
-    return "\n".join(["---", *lines, "---", text.strip()])
+    return "\n".join(["---", *lines, "---", said])
 
 
 def request_to_forget(text: str) -> str:

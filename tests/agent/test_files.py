@@ -58,6 +58,32 @@ def test_a_walk_gives_every_visible_file_with_its_path(folder: Folder) -> None:
     ]
 
 
+def test_a_walk_passes_over_a_folder_that_goes_meanwhile(folder: Folder, root: Path) -> None:
+    walk = folder.walk(())
+    first = next(walk)
+    (root / "skills" / "release" / "SKILL.md").unlink()
+    (root / "skills" / "release").rmdir()
+    (root / "skills").rmdir()
+    (root / "skills").symlink_to(root / "rollout_summaries")
+    assert [path for path, _ in (first, *walk)] == [
+        ("MEMORY.md",),
+        ("raw_memories.md",),
+        ("rollout_summaries", "2026-one.md"),
+    ]
+
+
+def test_a_listed_file_that_is_swapped_for_a_symlink_or_goes_is_not_read(folder: Folder, root: Path) -> None:
+    assert folder.read(("rollout_summaries", "2026-one.md"), listed=True).startswith(b"thread_id")
+    (root / "MEMORY.md").unlink()
+    with pytest.raises(RefusedError) as refused:
+        folder.read(("MEMORY.md",), listed=True)
+    assert refused.value.kind is RefusalKind.NOT_FOUND
+    (root / "MEMORY.md").symlink_to(root / "raw_memories.md")
+    with pytest.raises(RefusedError) as refused:
+        folder.read(("MEMORY.md",), listed=True)
+    assert refused.value.kind is RefusalKind.SYMLINK
+
+
 def test_a_walk_ends_at_the_depth_that_paths_may_have(folder: Folder, root: Path) -> None:
     deep = root.joinpath(*"abcdefg")
     deep.mkdir(parents=True)

@@ -16,6 +16,7 @@ import pytest
 
 from memoryd.clock import SystemClock
 from memoryd.control import main as command_line
+from memoryd.control import noting
 from memoryd.control.commands import mcp as command
 from memoryd.control.memory_tools import MAX_ANSWER_BYTES, Desk, answer
 from memoryd.daemon import control_socket
@@ -68,6 +69,8 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "a file": ("list", {"path": "MEMORY.md"}, "is a file, not a folder"),
     "no statement": ("why", {"statement": "?!"}, "words of a statement"),
     "a blank note": ("note", {"text": "  "}, "a note needs words"),
+    "a note of what nobody sees": ("note", {"text": "\u200b\x00 \x1b[0m"}, "a note needs words"),
+    "a directory that cannot be": ("search", {"query": "x", "cwd": "a\x00b"}, "the name of no directory"),
     "a long note": ("note", {"text": "x" * 20_000}, "at most 16,384 bytes"),
     "a session of two words": ("note", {"text": "x", "session": "a b"}, "no name of a writer or a session"),
 }
@@ -432,6 +435,24 @@ def test_a_note_is_kept_also_where_nobody_can_be_told(shell: Shell) -> None:
     assert "it is kept" in said
     (note,) = (shell.home.memories / "extensions" / "ad_hoc" / "notes").iterdir()
     assert note.read_text() == "---\nby: two-words\n---\nUse uv.\n"
+
+
+def test_a_daemon_that_hangs_is_not_waited_for(shell: Shell) -> None:
+    async def hanging(_request: control_socket.Request, _tell: control_socket.Tell) -> dict[str, object]:
+        await asyncio.Event().wait()
+        return {}
+
+    with (
+        shell.held("daemon", hanging),
+        pytest.raises(StorageError, match="the note is kept, and seen by its next scan"),
+    ):
+        asyncio.run(noting.let_know(desk(shell).settings, patience_seconds=0.01))
+
+
+def test_a_note_is_text_whatever_was_sent(shell: Shell) -> None:
+    answer(desk(shell), "note", {"text": "Use\x00 \x1b[31muv\u202e here.\r\n\u200bAlways."}, "")
+    (note,) = (shell.home.memories / "extensions" / "ad_hoc" / "notes").iterdir()
+    assert note.read_text() == "---\nby: agent\n---\nUse uv here.\nAlways.\n"
 
 
 def test_a_note_holds_no_secret(shell: Shell) -> None:
