@@ -21,6 +21,7 @@ def test_a_sync_remembers_and_consolidates_and_the_next_has_nothing_to_do(shell:
 
     again = shell("sync", "--now", "--json")
     assert (again.code, again.json["jobs"], again.json["opened"]) == (0, {}, 0)
+    assert "nothing new for the memory folder\n" in shell("sync", "--now").out
 
 
 def test_a_sync_tells_a_person_what_it_did_and_left(shell: Shell) -> None:

@@ -55,4 +55,7 @@ def _sentence(change: Change) -> str:
 
 def _removed(change: Change) -> str:
     """Say so where the file itself went."""
-    return " (connect had made it: it is removed)" if change.after is None and change.before is not None else ""
+    if change.after is not None or change.before is None:
+        return ""
+    why = "connect had made it" if change.done is Done.RESTORED else "nothing else stood in it"
+    return f" ({why}: it is removed)"

@@ -226,9 +226,10 @@ def _status_lines(state: State, found: list[ServiceFinding]) -> list[str]:
             "restarts": state.restarts,
         }
         lines += [f"  {name}: {value}" for name, value in facts.items() if value not in (None, "")]
+    indent = "  " if lines else ""
     for each in found:
         remedy = f" -> {each.remedy}" if each.remedy else ""
-        lines.append(f"  {each.severity}: {each.evidence}{remedy}")
+        lines.append(f"{indent}{each.severity}: {each.evidence}{remedy}")
     return lines
 
 

@@ -24,7 +24,7 @@ NOT_KEPT: Final = frozenset({*Waiting, UNREADABLE})
 """Reasons that no row holds: judged anew at each look, or of files that are no session."""
 EFFECTS: Final = {
     UserMode.ENABLED: "it is remembered, whatever left it out before",
-    UserMode.DISABLED: "it is not remembered: what it taught leaves the memory with the next consolidation",
+    UserMode.DISABLED: "it is not remembered, and what it taught leaves the memory with the next consolidation",
     UserMode.NO_RECALL: "it is remembered as the agent says, and given nothing of the memory when it is resumed",
 }
 

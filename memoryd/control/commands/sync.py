@@ -110,6 +110,8 @@ def summary_lines(result: Mapping[str, object]) -> list[str]:
     elif result.get("consolidates_at"):
         until = moment(float(str(result["consolidates_at"])))
         lines.append(f"the consolidation waits until {until}, for more sessions or its interval (--now: at once)")
+    elif result.get("agents") and not (stage1 or stage2 or result.get("undone")):
+        lines.append("nothing new for the memory folder")
     lines += _failures(_list(result, "failures"))
     lines += _reasons("waits", result.get("undone"), MEANING_OF_WAIT)
     if dead := _number(result, "dead"):
