@@ -282,6 +282,19 @@ def test_a_file_that_cannot_be_used_any_more_keeps_disconnect_from_touching_any(
     assert everything(user) == before
 
 
+@pytest.mark.parametrize("content", [b"{", b'{"a": 1, "a": 2}', b'{"a": 1,}', b"\xff\xfe{"])
+def test_a_file_that_could_not_take_the_server_does_not_keep_the_rest_in(
+    shell: Shell, user: Path, content: bytes
+) -> None:
+    laid_out(user, "claude", ".claude.json", None)
+    (user / ".claude.json").write_bytes(content)
+    before = everything(user)
+    assert shell("connect", "claude").code == 0
+    assert everything(user) != before
+    assert shell("disconnect", "claude").code == 0
+    assert everything(user) == before
+
+
 def test_without_a_record_everything_of_ours_is_found_and_taken_out(shell: Shell, user: Path) -> None:
     laid_out(user, "gemini", ".gemini/settings.json", "gemini-settings.json")
     before = everything(user)[".gemini/settings.json"]

@@ -7,6 +7,7 @@ tells which by its digest.
 """
 
 import difflib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -279,10 +280,7 @@ def _take_out_unrecorded(
     ways = [way for via in vias if folder.is_dir() for way in _ways_of(target, via, folder, home)]
     for way in ways:
         found, backup = seen.get(way.file) or look(way.file), look(backup_of(way.file, part))
-        try:
-            after = _guessed(way, found, backup)
-        except Unusable as error:
-            raise files.refused(way.file, str(error)) from None
+        after = _without_us(way, found, backup, home)
         if after != found.data:
             files.refuse_unwritable(found)
         if not dry_run:
@@ -294,6 +292,24 @@ def _take_out_unrecorded(
                 seen[way.file] = replace(found, data=after)
             return Change(Done.TAKEN_OUT, agent, way.via, way.file, found.data, after, part=part)
     return Change(Done.NOT_CONNECTED, agent, part=part)
+
+
+def _without_us(way: Way, found: Found, backup: Found, home: Home) -> bytes | None:
+    """Return what the file is without us; one that is broken is left as it is, if nothing of ours stands in it."""
+    try:
+        return _guessed(way, found, backup)
+    except (Unusable, UsageError) as error:
+        if not _may_name(home, found):
+            return found.data
+        if isinstance(error, UsageError):
+            raise
+        raise files.refused(way.file, str(error)) from None
+
+
+def _may_name(home: Home, found: Found) -> bool:
+    """Say whether a file, readable or not, has the path of memoryd's folder in it, as all that is ours has."""
+    spelled = str(home.path), json.dumps(str(home.path))[1:-1]
+    return any(path.encode() in (found.data or b"") for path in spelled)
 
 
 def _guessed(way: Way, found: Found, backup: Found) -> bytes | None:
