@@ -42,8 +42,8 @@ def test_pytest_asyncio_runs_the_tests_of_coroutines(pytestconfig: pytest.Config
 
 
 def test_callbacks_of_the_scheduler_only_set_wake_ups() -> None:
-    """APScheduler decides nothing: what the supervisor hands to the ticker are `set` methods alone."""
-    tree = ast.parse((REPOSITORY / "memoryd/daemon/supervisor.py").read_text(encoding="utf-8"))
+    """APScheduler decides nothing: what a crew hands to the ticker are `set` methods alone."""
+    tree = ast.parse((REPOSITORY / "memoryd/daemon/crew.py").read_text(encoding="utf-8"))
     (ticks,) = (
         node.args[0]
         for node in ast.walk(tree)

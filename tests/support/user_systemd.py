@@ -46,6 +46,8 @@ def why_not() -> str:
         return "a systemd of the test's own lives in the machine's time, and this run in another"
     if os.geteuid() != 0:
         return "a systemd of the test's own needs root"
+    if os.nice(0) > 0:
+        return "what runs under nice may not choose how it is scheduled (CPUSchedulingPolicy)"
     if not any(os.access(f"{root}/cgroup.procs", os.W_OK) for root in CGROUPS):
         return "no cgroup can be made here"
     tried = subprocess.run([*UNSHARE, "true"], capture_output=True, check=False)
