@@ -52,12 +52,22 @@ def write_note(home: Home, text: str, *, now: float) -> Path:
                 raise
             number += 1
             continue
-        with translated("write", path), open(descriptor, "wb") as file:  # noqa: PTH123 (a descriptor)
-            file.write((text.strip() + "\n").encode("utf-8", "replace"))
-            file.flush()
-            os.fsync(file.fileno())
+        with translated("write", path):
+            _fill(descriptor, path, (text.strip() + "\n").encode("utf-8", "replace"))
         fsync_folder(folder)
         return path
+
+
+def _fill(descriptor: int, path: Path, data: bytes) -> None:
+    """Write a new file whole, or leave none: on a full disk half a note would be taken in as one."""
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 (a descriptor)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def with_origin(text: str, *, by: str, session: str = "", quote: str = "") -> str:

@@ -1,5 +1,6 @@
 """Notes are never written over, and what they ask to forget is understood to the word."""
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,18 @@ def test_a_second_note_of_the_same_words_and_second_gets_a_name_of_its_own(home:
 def test_a_name_of_a_note_is_short_and_says_something_of_any_text(home: Home) -> None:
     assert len(write_note(home, "x" * 5000, now=NOW).name) < 128
     assert write_note(home, "日本", now=NOW).name.endswith("-note.md")
+
+
+def test_a_note_that_does_not_fit_leaves_no_half_of_it(home: Home) -> None:
+    folder = write_note(home, "x", now=NOW).parent
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5, hard))  # as a full disk: the sixth byte is refused
+    try:
+        with pytest.raises(StorageError):
+            write_note(home, "Deploy with make release.", now=NOW)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in folder.iterdir()] == ["2025-11-29T09-38-15-x.md"]
 
 
 def test_a_note_without_words_or_below_a_symlink_is_refused(home: Home, tmp_path: Path) -> None:
