@@ -77,6 +77,23 @@ def test_a_running_daemon_is_asked(shell: Shell) -> None:
     assert asked == [{"do": "sync", "now": True, "thread": THREAD, "backfill": "all"}]
 
 
+def test_a_daemon_that_has_the_key_is_asked_from_a_shell_without_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer(_request: Request, _tell: Tell) -> dict[str, object]:
+        return RESULT
+
+    for stage in ("EXTRACT", "CONSOLIDATE"):
+        monkeypatch.setenv(f"MEMORYD_{stage}__MODEL", "m")
+    address = 'base_url = "http://127.0.0.1:9/v1"'
+    shell.configure(f'[providers.main]\nkind = "openai"\n{address}\napi_key_env = "A_KEY_OF_THE_SERVICE"\n')
+    with shell.held("daemon", answer):
+        assert shell("sync", "--now").code == 0
+    said = shell("sync", "--now")
+    assert said.code == 2
+    assert "A_KEY_OF_THE_SERVICE" in said.err
+
+
 @pytest.mark.parametrize("role", ["daemon", "demo"])
 def test_a_holder_that_does_not_answer_is_one_line(shell: Shell, role: str) -> None:
     with shell.held(role):
