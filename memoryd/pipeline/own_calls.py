@@ -57,8 +57,9 @@ _WAITS_FOR = r'"(?:bash_?id|task_?id|session_?id|shell_?id|process_?id)"\s{0,4}:
 _MOST_KEPT: Final = 100
 _OWN_TOOL = re.compile(r"(?:\A|[_./:-])memoryd(?:\Z|[_./:-])", re.IGNORECASE)
 _NAMES_TOOL = re.compile(
-    r"mcp__memoryd__\w{1,40}[\"'\]\s]{0,4}\("  # a program of the model's that calls tools
-    r'|"(?:server|server_?name|mcp_?server(?:_?name)?)"\s{0,4}:\s{0,4}"memoryd"'
+    r"(?:mcp__|(?<![\w/-]))memoryd(?:__|[_.])\w{1,40}[\"'\]\s]{0,4}\("  # a program of the model's that calls tools
+    r'|"\w{0,20}(?:server|mcp|namespace|plugin)\w{0,20}"\s{0,4}:\s{0,4}"(?:[\w.:/-]{0,40}[_./:-])?memoryd"'
+    r'|"\w{1,40}"\s{0,4}:\s{0,4}"(?:[\w.:/-]{0,40}[_./:-])?memoryd[_./:-]{1,2}(?:search|read|list|why|note)"'
     r"|(?<![\w-])skills/memoryd/",
     re.IGNORECASE,
 )

@@ -61,7 +61,7 @@ def write_note(home: Home, text: str, *, now: float) -> Path:
 def _fill(descriptor: int, path: Path, data: bytes) -> None:
     """Write a new file whole, or leave none: on a full disk half a note would be taken in as one."""
     try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123 (a descriptor)
+        with open(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
