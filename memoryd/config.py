@@ -5,8 +5,10 @@ is wrong or unknown becomes a ConfigError that says where it stands, which key i
 """
 
 import difflib
+import errno
 import os
 import pwd
+import stat
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -58,6 +60,8 @@ __all__ += ["Consolidate", "Discover", "Extract", "LedgerSettings", "Limits", "L
 __all__ += ["ProviderKind", "Recall", "Seconds", "Sources", "duration_text", "read_duration"]
 
 HOME_VARIABLE = "MEMORYD_HOME"
+MAX_FILE_BYTES: Final = 1024 * 1024
+"""A hundred times what every key with its comment takes."""
 LAUNCHD_LABEL = "dev.memoryd"
 OFFLINE = "offline"
 Stage: TypeAlias = Literal["extract", "consolidate"]
@@ -227,7 +231,7 @@ def load(
 
 def _read_toml(path: Path, *, must_exist: bool) -> dict[str, Any]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = _read_file(path).decode("utf-8-sig")
     except FileNotFoundError:
         if must_exist:
             raise ConfigError(f"there is no settings file {path}", remedy="name one that exists") from None
@@ -244,9 +248,24 @@ def _read_toml(path: Path, *, must_exist: bool) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         where = "" if "(at line" in str(error) else f" (line {len(text.splitlines())})"
         raise ConfigError(f"{path} is not valid TOML: {error}{where}", remedy="correct that line") from None
+    except RecursionError:
+        raise ConfigError(f"{path} is not valid TOML: brackets in brackets without end", remedy="correct it") from None
     if "home" in table:
         raise ConfigError(f"{path}: home cannot be set in a file of that home", remedy=f"use --home or {HOME_VARIABLE}")
     return table
+
+
+def _read_file(path: Path) -> bytes:
+    """Read a file that a person may have put there by mistake: a pipe would be waited for, a device never ends."""
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 (a descriptor)
+        facts = os.fstat(file.fileno())
+        if stat.S_ISDIR(facts.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        if facts.st_size > MAX_FILE_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        return file.read(MAX_FILE_BYTES)
 
 
 def _child(kind: object, key: str) -> object:

@@ -1,8 +1,9 @@
 """Settings: where they come from, what is refused, and that no secret is ever repeated."""
 
+import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -181,6 +182,29 @@ def test_a_missing_default_file_is_fine_and_a_missing_named_file_is_an_error(tmp
     assert config.load(tmp_path / "nowhere", environ={}).log.level == "info"
     with pytest.raises(ConfigError, match=r"there is no settings file .*other\.toml"):
         config.load(tmp_path, environ={}, file=tmp_path / "other.toml")
+
+
+def _a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (_a_pipe, "no regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "no regular file"),
+        (lambda path: path.symlink_to(path), "symbolic links"),
+        (Path.mkdir, "Is a directory"),
+        (lambda path: path.write_bytes(b"#" * (1024 * 1024 + 1)), "File too large"),
+        (lambda path: path.write_bytes(b"a = " + b"[" * 5000), "brackets in brackets"),
+    ],
+)
+def test_what_is_no_settings_file_is_said_and_neither_waited_for_nor_read_without_end(
+    tmp_path: Path, make: Callable[[Path], object], told: str
+) -> None:
+    make(tmp_path / "config.toml")
+    with pytest.raises(ConfigError, match=told):
+        config.load(tmp_path, environ={})
 
 
 def test_a_named_file_is_read_in_place_of_the_homes(tmp_path: Path) -> None:

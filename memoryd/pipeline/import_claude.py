@@ -5,7 +5,9 @@ changed or removed here is left as the person has it. Nothing is sent, and nothi
 """
 
 import json
+import os
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -25,6 +27,7 @@ from memoryd.sources.claude_memories import find_project_memories
 from memoryd.sources.readers import READERS
 from memoryd.text import on_one_line, plain
 from memoryd.workspace.files import fsync_folder, temporary_beside, translated, write_durably
+from memoryd.workspace.folder import MAX_FILE_BYTES
 from memoryd.workspace.gauge import read_foreign
 from memoryd.workspace.layout import EXTENSIONS, Home
 
@@ -175,9 +178,11 @@ def _decided(home: Home, resources: Sequence[Resource], known: Mapping[str, str]
 
 def _standing(home: Home, path: str) -> str | None:
     """Return the digest of what stands at a path of the memory folder, None where nothing does."""
-    target = home.memories / path
     try:
-        return sha256(target.read_bytes()).hexdigest()
+        descriptor = os.open(home.memories / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:  # noqa: PTH123 (a descriptor, which Path cannot open)
+            is_text = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            return sha256(file.read(2 * MAX_FILE_BYTES)).hexdigest() if is_text else ""
     except FileNotFoundError:
         return None
     except OSError:

@@ -10,7 +10,7 @@ from memoryd.daemon.endings import Ending
 from memoryd.errors import UsageError
 from memoryd.ledger import jobs
 from memoryd.pipeline.context import Context
-from memoryd.pipeline.import_claude import import_claude
+from memoryd.pipeline.import_claude import CHANGED_HERE, import_claude
 from memoryd.workspace.extensions import expire_extension_resources
 from memoryd.workspace.folder import Folder
 from tests.pipeline.test_consolidate import memory, remember, run
@@ -99,6 +99,16 @@ async def test_what_the_person_changed_or_removed_here_stays_so(tmp_path: Path, 
         assert report.files == {"left_out": 2}
         assert changed.read_text() == "my own words\n"
         assert not removed.exists()
+
+
+async def test_a_pipe_in_the_place_of_one_is_not_waited_for(tmp_path: Path, clock: FakeClock) -> None:
+    claude = a_claude_memory(tmp_path / "claude", MEMORY="- one\n")
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await import_claude(context, [claude])
+        (path,) = resources(context)
+        (context.home.memories / path).unlink()
+        os.mkfifo(context.home.memories / path)
+        assert (await import_claude(context, [claude])).left_out[0][1] == CHANGED_HERE
 
 
 async def test_a_project_without_a_session_is_known_by_the_name_of_its_folder(tmp_path: Path, clock: FakeClock) -> None:
