@@ -16,9 +16,11 @@ from memoryd.control.checks_memory import check_memory
 from memoryd.control.connecting.selftest import try_agents
 from memoryd.control.patient import Check, Checked, Patient, Repair
 from memoryd.credentials import resolve_api_key
+from memoryd.daemon.house import daemon_holds
 from memoryd.errors import ConfigError, MemorydError
 from memoryd.llm.question import Usage
 from memoryd.llm.spend import cost_of
+from memoryd.sections import Provider
 
 SAFE_SQLITE: Final = (3, 51, 3)
 """Earlier ones may damage a WAL when two connections checkpoint; memoryd writes through one, so it is only named."""
@@ -111,7 +113,15 @@ async def check_keys(patient: Patient) -> list[Checked]:
         try:
             key = resolve_api_key(provider, patient.environ)
         except ConfigError as error:
-            found.append(Checked(f"key_{name}", "error", f"providers.{name}: {error.message}", error.remedy))
+            if _daemon_has_its_own(patient, provider):
+                evidence = (
+                    f"providers.{name}: its key is not in this shell; the memoryd that runs was started with its own"
+                )
+                found.append(
+                    Checked(f"key_{name}", "info", evidence, "nothing: that one asks, also for `memoryd sync`")
+                )
+            else:
+                found.append(Checked(f"key_{name}", "error", f"providers.{name}: {error.message}", error.remedy))
         else:
             state = "its key is there" if key else "it needs no key"
             found.append(Checked(f"key_{name}", "ok", f"providers.{name}: {state}"))
@@ -181,6 +191,17 @@ async def _check_provider(patient: Patient, stage: Stage, named: NamedProvider) 
     tokens = f"{probe.tokens_in} tokens in, {probe.tokens_out} out ({price})"
     manner = f"; it {LADDER[probe.structure]} ({probe.structure})" if probe.structure in LADDER else ""
     return Checked(label, "ok", f"{whom}: it answers; {tokens}{manner}")
+
+
+def _daemon_has_its_own(patient: Patient, provider: Provider) -> bool:
+    """Tell whether the key is missing here alone: a daemon that runs found it in its environment, as a service does."""
+    if provider.api_key_file is not None or not daemon_holds(patient.home):
+        return False
+    try:
+        resolve_api_key(provider, patient.environ)
+    except ConfigError:
+        return True
+    return False
 
 
 def _named(settings: Settings, stage: Stage) -> NamedProvider | None:

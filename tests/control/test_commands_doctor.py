@@ -1,5 +1,6 @@
 """`doctor` says what is wrong and what to do, asks each provider once, and shows no key."""
 
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,20 @@ def test_a_running_daemon_is_asked_to_ask(shell: Shell, server: ModelServer) -> 
     assert {"do": "probe", "stage": "extract"} in requests
     assert "7 tokens in, 3 out" in by_id(said.json)["provider_main_m"]["evidence"]
     assert server.requests == []
+
+
+def test_a_key_that_only_the_running_daemon_has_is_no_error(shell: Shell, server: ModelServer) -> None:
+    asking(shell, server)
+    told = shell.home.config_file.read_text()
+    shell.home.config_file.write_text(re.sub("api_key_file = .*", 'api_key_env = "A_KEY_OF_THE_SERVICE"', told))
+
+    async def daemon(_request: object, _tell: object) -> dict[str, object]:
+        return {"tokens_in": 7, "tokens_out": 3, "structure": "json_schema", "kind": "", "problem": "", "remedy": ""}
+
+    with shell.held("daemon", daemon):
+        found = by_id(shell("doctor", "--json").json)
+    assert (found["key_main"]["severity"], found["provider_main_m"]["severity"]) == ("info", "ok")
+    assert by_id(shell("doctor", "--offline", "--json").json)["key_main"]["severity"] == "error"
 
 
 def test_what_status_knows_is_said_with_its_remedy_and_caps_are_judged(shell: Shell, server: ModelServer) -> None:
