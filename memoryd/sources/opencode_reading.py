@@ -102,15 +102,16 @@ class _Session:
         """
         cwd, at = message.cwd or self._facts.directory, seconds(message.created_ms or None)
         ordinal, is_users = self.rows, message.role == USER
+        is_taken_back, dropped = self._facts.revert is not None, self._reading.dropped
         for stored in self._session.parts(message):
             part = parse_part(stored.data)
             if part is None:
                 self._reading.bad_lines += 1
-            elif self._facts.revert is not None and self._is_cut_off(stored.part_id):
-                self._reading.dropped["rolled_back"] += 1
+            elif is_taken_back and self._is_cut_off(stored.part_id):
+                dropped["rolled_back"] += 1
             elif part.type in NOISE:
                 if (noise := NOISE[part.type]) is not None:
-                    self._reading.dropped[noise] += 1
+                    dropped[noise] += 1
             else:
                 self._part(part, message, Spot(ordinal if is_users else self.rows, at, cwd))
             self.rows += 1

@@ -66,8 +66,11 @@ class StoreState:
 def look_at_store(path: Path) -> StoreState:
     """Look at a store's files without opening any. Raises SessionVanished, SessionUnreadable for no regular file."""
     with _translated(path, "look at", _ANY):
-        real = os.path.realpath(path) if os.path.islink(path) else path  # noqa: PTH114 - asked twice for every page
-        return _state_of(real, path)
+        facts, real = os.lstat(path), os.fspath(path)
+        if stat.S_ISLNK(facts.st_mode):
+            real = os.path.realpath(path)
+            facts = os.stat(real)  # noqa: PTH116 - asked twice for every page
+        return _state_of(real, path, facts)
 
 
 class Database:
@@ -243,8 +246,7 @@ def _close_all(copies: dict[Path, tuple[StoreState, sqlite3.Connection]]) -> Non
         connection.close()
 
 
-def _state_of(real: str | Path, path: Path) -> StoreState:
-    facts = os.stat(real)  # noqa: PTH116 - asked twice for every page
+def _state_of(real: str, path: Path, facts: os.stat_result) -> StoreState:
     if not stat.S_ISREG(facts.st_mode):
         raise SessionUnreadable(f"cannot read {path}: it is not a regular file")
     database = (facts.st_size, facts.st_mtime_ns, facts.st_ino)
