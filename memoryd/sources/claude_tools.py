@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from memoryd.sources.claude_messages import Block, ResultPart, ToolResult
 from memoryd.sources.claude_words import without_reminders, words_of_rejection
+from memoryd.sources.forgetting import forget_oldest
 from memoryd.sources.items import HUMAN, TOOL_CALL, TOOL_OUTPUT, Item
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_list, as_text, compact, is_text
@@ -38,7 +39,7 @@ class OpenCalls:
             return
         self._tools[call_id] = tool
         if len(self._tools) > MAX_OPEN_CALLS:
-            del self._tools[next(iter(self._tools))]
+            forget_oldest(self._tools, MAX_OPEN_CALLS)
 
 
 def is_external(tool: str) -> bool:

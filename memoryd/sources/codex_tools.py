@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from memoryd.sources.codex_messages import MEDIA_PARTS, content_parts, part_text
 from memoryd.sources.codex_records import Payload
+from memoryd.sources.forgetting import forget_oldest
 from memoryd.sources.items import HUMAN, TOOL_CALL, TOOL_OUTPUT, Item
 from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_fields, as_int, as_list, as_text, compact, is_text
@@ -48,7 +49,7 @@ class OpenCalls:
             return
         self._calls[call_id] = call
         if len(self._calls) > MAX_OPEN_CALLS:
-            del self._calls[next(iter(self._calls))]
+            forget_oldest(self._calls, MAX_OPEN_CALLS)
 
 
 def call_item(fields: dict[str, Raw], spot: Spot, calls: OpenCalls) -> Item:

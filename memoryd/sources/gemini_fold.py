@@ -7,10 +7,10 @@ it still stands. A list that begins with a summary is a compression: what was sa
 """
 
 import re
-from itertools import islice
 
 from msgspec import Raw
 
+from memoryd.sources.forgetting import forget_oldest
 from memoryd.sources.gemini_records import (
     USER,
     Record,
@@ -24,7 +24,6 @@ from memoryd.sources.gemini_records import (
 )
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import as_text
-from memoryd.sources.stream import glance
 
 # how the program begins a message, and the patch after every message that only says when that was
 BEGINNING = re.compile(rb'\{(?:"id": ?"([^"\\]+)",|"\$set": ?\{"lastUpdated": ?"[^"\\]*"\}\})')
@@ -55,15 +54,32 @@ class Fold:
         """Say what is left of a line."""
         return self._fates[index] if index < len(self._fates) else STANDS
 
-    def begin(self, record: re.Match[bytes], index: int) -> bool:
-        """Take in a record by its beginning; one that rewrites another must be seen whole to be believed."""
-        own = record[1]
-        if own is not None:
-            digest = hash(own)
-            if digest in self._places and not is_whole_message(record.string[record.pos : record.endpos]):
-                return False
-            self._message(index, digest, None)
-        return True
+    def glance(self, source: SessionBytes) -> None:
+        """Take in all lines by how they begin, without their words.
+
+        A usual one is not decoded, whatever else it holds: but one that rewrites another must be whole to be believed.
+        """
+        index, begin = 0, BEGINNING.match
+        for stretch in source.stretches():
+            data, start = stretch.data, stretch.start
+            if data is None or not stretch.ended:
+                self.other(Line(index, data, stretch.ended))
+                index += 1
+                continue
+            while (end := data.find(b"\n", start)) >= 0:
+                record = begin(data, start, end)
+                if record is None:
+                    self.other(Line(index, data[start:end], True))
+                elif (own := record[1]) is not None:
+                    digest = hash(own)
+                    if digest not in self._places:
+                        self._places[digest] = index
+                    elif is_whole_message(line := data[start:end]):
+                        self._message(index, digest, None)
+                    else:
+                        self.other(Line(index, line, True))
+                index, start = index + 1, end + 1
+            self._forget()
 
     def other(self, line: Line) -> None:
         """Take in the record of any other line."""
@@ -84,10 +100,13 @@ class Fold:
         self._places[digest] = index
         if words is not None and self._keeps_words:
             self._words[digest] = hash(bytes(words))
-        if len(self._places) > MAX_MESSAGES:
-            for oldest in tuple(islice(self._places, MAX_MESSAGES // 16)):  # one by one it takes ever longer
-                del self._places[oldest]
-                self._words.pop(oldest, None)
+        self._forget()
+
+    def _forget(self) -> None:
+        while len(self._places) > MAX_MESSAGES:
+            forget_oldest(self._places, MAX_MESSAGES)
+        if len(self._words) > MAX_MESSAGES:
+            forget_oldest(self._words, MAX_MESSAGES)
 
     def _rewind(self, digest: int) -> None:
         """Take a message and what follows it away; the copies in a compression stand where the compression does."""
@@ -146,7 +165,7 @@ class Fold:
 def fold_lines(source: SessionBytes) -> Fold:
     """Find out what is left of the lines of a session."""
     fold = Fold(keeps_words=False)
-    glance(source, BEGINNING, fold.begin, fold.other)
+    fold.glance(source)
     if fold.wants_words:
         fold = Fold()
         for line in source.lines():

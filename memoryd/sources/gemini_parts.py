@@ -32,9 +32,8 @@ class UsualAnswer(msgspec.Struct, gc=False):
     output: str | None = None
     error: str | None = None
 
-    @property
     def text(self) -> str | None:
-        """The text that the tool gave back; None where there is none and something else must be looked for."""
+        """Return the text that the tool gave back; None where there is none and something else must be looked for."""
         return self.error if self.output is None else self.output
 
 
@@ -160,7 +159,7 @@ def usual_content(parts: UsualParts) -> Content | None:
             calls.append(part.call)
         elif part.response is not UNSET:
             response = part.response
-            if isinstance(response, UsualResponse) and response.response.text is None:
+            if isinstance(response, UsualResponse) and response.response.text() is None:
                 return None
             responses.append(response)
         elif (reason := _why_no_text(part)) is not None:

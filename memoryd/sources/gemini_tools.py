@@ -6,6 +6,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Raw
 
+from memoryd.sources.forgetting import forget_oldest
 from memoryd.sources.gemini_parts import Answered, UsualAnswer, UsualCall, parse_content
 from memoryd.sources.items import HUMAN, TOOL_CALL, TOOL_OUTPUT, Item
 from memoryd.sources.parts import Spot
@@ -22,7 +23,8 @@ MAX_OPEN_CALLS = 4096
 UNTRUSTED_OPEN, UNTRUSTED_CLOSE = "<untrusted_context>", "</untrusted_context>"
 # lines that the program puts after what a command printed
 TRAILERS = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
-TRAILING_LINES = frozenset({"Stderr: (empty)", "Error: (none)"})
+TRAILING_LINES = ("Stderr: (empty)", "Error: (none)")
+_TRAILER_BEGINNINGS = (*TRAILERS, *TRAILING_LINES)
 
 _SHORT = 64  # more white space around nothing is not looked through
 _HEADER = re.compile(r"(?:Command: .*?\nDirectory: [^\n]*\n)?(?:Output|Stdout): ?", re.DOTALL)
@@ -73,7 +75,7 @@ class OpenCalls:
         kept = call.arguments if call.tool in QUESTION_TOOLS else Raw()
         self._calls[call_id] = Call(call_id, call.tool, kept, call.external)
         if len(self._calls) > MAX_OPEN_CALLS:
-            del self._calls[next(iter(self._calls))]
+            forget_oldest(self._calls, MAX_OPEN_CALLS)
         return True
 
     def answer(self, call_id: str | None) -> bool:
@@ -84,7 +86,7 @@ class OpenCalls:
             return False
         self.answered[call_id] = None
         if len(self.answered) > MAX_OPEN_CALLS:
-            del self.answered[next(iter(self.answered))]
+            forget_oldest(self.answered, MAX_OPEN_CALLS)
         return True
 
 
@@ -158,7 +160,7 @@ def response_item(
         return None, None
     if tool in SKILL_TOOLS:
         return None, "skill"
-    text = _response_text(response) if isinstance(response, Raw) else _unwrapped(response.text or "")
+    text = _response_text(response) if isinstance(response, Raw) else _unwrapped(response.text() or "")
     if tool in QUESTION_TOOLS and (said := _answer(call.arguments if call else None, text)):
         return Item(HUMAN, said, spot.ordinal, spot.at, spot.cwd, tool=tool, call_id=call_id), None
     if tool in SHELLS:
@@ -198,12 +200,14 @@ def _before_trailers(text: str, start: int) -> tuple[int, list[str]]:
     trailers: list[str] = []
     end = len(text.rstrip()) if text[-1:].isspace() else len(text)
     while end > start:
-        line_start = max(start, text.rfind("\n", start, end) + 1)
+        line_start = text.rfind("\n", start, end) + 1 or start
+        if not text.startswith(_TRAILER_BEGINNINGS, line_start, end):
+            break
         line = text[line_start:end]
-        if not line.startswith(TRAILERS) and line not in TRAILING_LINES:
+        if line not in TRAILING_LINES and not line.startswith(TRAILERS):
             break
         trailers.append(line)
-        end = max(start, line_start - 1)
+        end = line_start - 1 if line_start > start else start
     return (end if trailers else len(text)), trailers
 
 

@@ -8,16 +8,15 @@ a branch.
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import islice
 
 from msgspec import Raw
 
 from memoryd.errors import SessionUnreadable, SessionVanished
+from memoryd.sources.forgetting import forget_oldest
 from memoryd.sources.items import SessionFile
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Row, decode_row, rows
 from memoryd.sources.rawjson import as_text
-from memoryd.sources.stream import glance
 
 MAX_COPIED_ROWS = 200_000  # of the older sessions of a lineage together, the earliest: a fork copies a beginning
 # how the program begins every row: with its id, and that of the row that it follows
@@ -33,7 +32,7 @@ class Abandoned:
         self._lines: dict[bytes, int] = {}  # a row's id: its line
         self._last: bytes | None = None
         if source is not None:
-            glance(source, BEGINNING, self._follow, self._see)
+            self._glance(source)
         self._starts = [start for start, _ in self._ranges]
 
     def __bool__(self) -> bool:
@@ -43,14 +42,25 @@ class Abandoned:
         position = bisect_right(self._starts, index) - 1
         return position >= 0 and index < self._ranges[position][1]
 
-    def _follow(self, row: re.Match[bytes], index: int) -> bool:
-        """Take in a row by its beginning, if it goes on where the one before it ended."""
-        own, parent = row.groups()
-        if parent != self._last or len(self._lines) >= MAX_ROWS:
-            return False
-        self._last = own
-        self._lines[own] = index
-        return True
+    def _glance(self, source: SessionBytes) -> None:
+        """Take in all lines by how they begin: a row that goes on where the one before it ended is not decoded."""
+        index, last, begin, lines = 0, self._last, BEGINNING.match, self._lines
+        for stretch in source.stretches():
+            data, start = stretch.data, stretch.start
+            if data is None or not stretch.ended:
+                self._see(Line(index, data, stretch.ended))
+                index += 1
+                continue
+            while (end := data.find(b"\n", start)) >= 0:
+                row = begin(data, start, end)
+                if row is not None and row[2] == last:
+                    self._last = last = row[1]
+                    lines[last] = index
+                else:
+                    self._see(Line(index, data[start:end], True))
+                    last = self._last
+                index, start = index + 1, end + 1
+            self._forget()
 
     def _see(self, line: Line) -> None:
         row, _ = decode_row(line)
@@ -66,9 +76,11 @@ class Abandoned:
     def _pass(self, own: bytes, index: int) -> None:
         self._last = own
         self._lines[own] = index
-        if len(self._lines) > MAX_ROWS:
-            for oldest in tuple(islice(self._lines, MAX_ROWS // 16)):  # one by one it takes ever longer
-                del self._lines[oldest]
+        self._forget()
+
+    def _forget(self) -> None:
+        while len(self._lines) > MAX_ROWS:
+            forget_oldest(self._lines, MAX_ROWS)
 
     def _branching_line(self, row: Row) -> int | None:
         """Return the first line that does not lead to this row; None where nobody can tell."""

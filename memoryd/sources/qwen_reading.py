@@ -25,6 +25,7 @@ from memoryd.sources.reader import Reading, Stretches
 from memoryd.sources.stream import ItemStream
 
 REAL_USER, MID_TURN, NOTIFICATION = "real_user", "mid_turn_user_message", "notification"
+ANSWERS = frozenset({ASSISTANT, TOOL_RESULT})
 TELLING_SUBTYPES = frozenset({"chat_compression", "slash_command"})  # of the program's own rows
 MID_TURN_PREFIX = "[User message received during tool execution]:"
 
@@ -65,7 +66,7 @@ class _Session:
         if kind == SYSTEM:
             is_taken = row.subtype not in TELLING_SUBTYPES
         else:
-            is_taken = (kind in (ASSISTANT, TOOL_RESULT) or self._is_typed(row)) and self._usual_message(row, index)
+            is_taken = (kind in ANSWERS or self._is_typed(row)) and self._usual_message(row, index)
         if is_taken:
             self.stream.last = row
         return is_taken

@@ -1,6 +1,5 @@
 """What the readers of line files do alike while they go through a session: they count, hold, cite and close."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -59,30 +58,6 @@ def walk(
                 other(Line(index, data[start:end], True))
             index, start = index + 1, end + 1
         yield
-
-
-def glance(
-    source: SessionBytes,
-    beginning: re.Pattern[bytes],
-    usual: Callable[[re.Match[bytes], int], bool],
-    other: Callable[[Line], None],
-) -> None:
-    """Go through a session's lines by how they begin: one that `usual` takes is not decoded, whatever else it holds.
-
-    What does not begin so, and what `usual` turns down for a closer look, is for `other`.
-    """
-    index = 0
-    for stretch in source.stretches():
-        data, start = stretch.data, stretch.start
-        if data is None or not stretch.ended:
-            other(Line(index, data, stretch.ended))
-            index += 1
-            continue
-        while (end := data.find(b"\n", start)) >= 0:
-            found = beginning.match(data, start, end)
-            if found is None or not usual(found, index):
-                other(Line(index, data[start:end], True))
-            index, start = index + 1, end + 1
 
 
 class ItemStream:

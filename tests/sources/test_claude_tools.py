@@ -191,4 +191,4 @@ def test_open_calls_are_bounded() -> None:
     calls = OpenCalls()
     for number in range(MAX_OPEN_CALLS + 1):
         calls.open(str(number), "Read")
-    assert (calls.tool("0"), calls.tool("1"), calls.tool(None)) == (None, "Read", None)
+    assert (calls.tool("0"), calls.tool(str(MAX_OPEN_CALLS)), calls.tool(None)) == (None, "Read", None)

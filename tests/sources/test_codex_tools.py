@@ -189,11 +189,11 @@ def test_a_question_that_nobody_answered_is_only_tool_output() -> None:
         assert item.kind is ItemKind.TOOL_OUTPUT
 
 
-def test_the_oldest_open_call_is_forgotten_when_there_are_too_many() -> None:
+def test_the_oldest_open_calls_are_forgotten_when_there_are_too_many() -> None:
     calls = OpenCalls()
     for number in range(MAX_OPEN_CALLS + 1):
         calls.open(str(number), Call("shell", external=False, arguments=None))
     calls.open(None, Call("shell", external=False, arguments=None))
     assert calls.answer("0") is None
-    assert calls.answer("1") is not None
+    assert calls.answer(str(MAX_OPEN_CALLS)) is not None
     assert calls.answer(None) is None

@@ -228,5 +228,5 @@ def test_the_oldest_calls_are_forgotten() -> None:
         assert calls.open(parse_call(raw({"id": f"{number}", "name": "a"})))
         assert calls.answer(f"{number}")
     assert calls.find("0") is None
-    assert calls.find("1") is not None
-    assert (calls.answer("0"), calls.answer("2")) == (True, False)
+    assert calls.find(f"{MAX_OPEN_CALLS}") is not None
+    assert (calls.answer("0"), calls.answer(f"{MAX_OPEN_CALLS}")) == (True, False)
