@@ -36,7 +36,6 @@ from memoryd.sources.items import (
     SessionFile,
 )
 from memoryd.sources.jsonl import Line, SessionBytes
-from memoryd.sources.parts import Spot
 from memoryd.sources.rawjson import as_text
 from memoryd.sources.reader import Reading, Stretches
 from memoryd.sources.stream import ItemStream
@@ -75,7 +74,7 @@ class _Session:
         self._calls = OpenCalls()
         self._known: set[str] = set()  # ids of rows, and of those before them
         self._known_before: set[str] = set()
-        self._tellers: dict[str, Callable[[UsualRow, str, Spot], None]] = {
+        self._tellers: dict[str, Callable[[UsualRow, str, int, float | None], None]] = {
             **dict.fromkeys(PLAIN, self._plain),
             ASSISTANT: self._assistant,
             CALL: self._call,
@@ -98,8 +97,7 @@ class _Session:
             return True
         if media:
             self.stream.reading.dropped.update(media)
-        at = row.at.timestamp() if row.at else None
-        tell(row, text, Spot(index, at, self._cwd))
+        tell(row, text, index, row.at.timestamp() if row.at else None)
         return True
 
     def other(self, line: Line) -> None:
@@ -121,7 +119,7 @@ class _Session:
             self.stream.know(reason)
         else:
             self.stream.know()
-            self._tell(row, Spot(row.ordinal, row.at, self._cwd))
+            self._tell(row)
 
     def _why_not(self, row_id: str) -> str | None:
         """Return why a row is left out by its id; to be asked once for each row, in order."""
@@ -135,29 +133,29 @@ class _Session:
             self._known, self._known_before = set(), known
         return None
 
-    def _tell(self, row: Row, spot: Spot) -> None:
+    def _tell(self, row: Row) -> None:
         text, media = content(row.fields)
         self.stream.reading.dropped.update(media)
         for said, words in spoken(row, text):
-            self._tellers[said.type](said, words, spot)
+            self._tellers[said.type](said, words, row.ordinal, row.at)
 
-    def _plain(self, row: UsualRow, text: str, spot: Spot) -> None:
+    def _plain(self, row: UsualRow, text: str, ordinal: int, at: float | None) -> None:
         if text:
-            self.stream.give(Item(PLAIN[row.type], text.strip(), spot.ordinal, spot.at, spot.cwd))
+            self.stream.give(Item(PLAIN[row.type], text.strip(), ordinal, at, self._cwd))
 
-    def _assistant(self, row: UsualRow, text: str, spot: Spot) -> None:
+    def _assistant(self, row: UsualRow, text: str, ordinal: int, at: float | None) -> None:
         kind = ASSISTANT_COMMENTARY if row.final is False else ASSISTANT_FINAL
-        item = Item(kind, text.strip(), spot.ordinal, spot.at, spot.cwd)
+        item = Item(kind, text.strip(), ordinal, at, self._cwd)
         self.stream.answer(item, row.id, undecided=row.final is None)
 
-    def _call(self, row: UsualRow, text: str, spot: Spot) -> None:
+    def _call(self, row: UsualRow, text: str, ordinal: int, at: float | None) -> None:
         tool = row.tool or NAMELESS_TOOL
         external = row.external or brings_outside_words(tool)
         self._calls.open(row.call_id, Call(tool, external, None))
         text = text.strip()
-        self.stream.give(Item(TOOL_CALL, text, spot.ordinal, spot.at, spot.cwd, tool, row.call_id, None, external))
+        self.stream.give(Item(TOOL_CALL, text, ordinal, at, self._cwd, tool, row.call_id, None, external))
 
-    def _output(self, row: UsualRow, text: str, spot: Spot) -> None:
+    def _output(self, row: UsualRow, text: str, ordinal: int, at: float | None) -> None:
         call = self._calls.answer(row.call_id)
         tool, external = row.tool or NAMELESS_TOOL, row.external
         if call is not None:
@@ -166,6 +164,4 @@ class _Session:
             external = external or brings_outside_words(tool)
         if text or row.exit_code is not None:
             code = row.exit_code
-            self.stream.give(
-                Item(TOOL_OUTPUT, text, spot.ordinal, spot.at, spot.cwd, tool, row.call_id, code, external)
-            )
+            self.stream.give(Item(TOOL_OUTPUT, text, ordinal, at, self._cwd, tool, row.call_id, code, external))

@@ -94,9 +94,8 @@ class DatabaseSession:
             name: object = None
             while ahead and ahead[0][0] == own:
                 _, name, data = ahead.popleft()
-                yield Part(
-                    _bytes(name) or b"", data if isinstance(data, bytes) else self._big("get_part", text_of(name))
-                )
+                part_id = name if isinstance(name, bytes) else b""
+                yield Part(part_id, data if isinstance(data, bytes) else self._big("get_part", text_of(name)))
             if ahead or is_last:
                 return
             after = text_of(name) or ""
