@@ -96,11 +96,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"memoryd: {spelled_out(error.told())}", file=sys.stderr)
         return _exit_code(name, error)
     except Exception as error:  # noqa: BLE001 -- the command line's boundary: a fault of ours is one line as well
+        if isinstance(error, UnicodeEncodeError) and (odd := [word for word in words if not _is_text(word)]):
+            print(f"memoryd: {odd[0]!r} holds bytes that are no text: nothing is called so", file=sys.stderr)
+            return UsageError.exit_code
         place = _place(error)
         said = spelled_out(f"{type(error).__name__}: {error}")
         print(f"memoryd: a fault in memoryd itself: {said} (at {place})", file=sys.stderr)
         return 1
     return code
+
+
+def _is_text(word: str) -> bool:
+    """Say whether a word holds no byte that the system's encoding does not know (PEP 383)."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def _hook(words: list[str]) -> int:

@@ -66,3 +66,21 @@ def test_elsewhere_what_cannot_be_encoded_is_said_all_the_same() -> None:
 def test_an_error_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "\x1b[2J"]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("forget",),
+        ("sessions", "set-mode"),
+        ("jobs", "show"),
+        ("jobs", "retry"),
+        ("sync", "--thread"),
+    ],
+)
+def test_a_name_of_bytes_that_are_no_text_is_no_fault_of_memoryd(shell: Shell, words: tuple[str, ...]) -> None:
+    shell.record()
+    assert shell("sync", "--now").code == 0
+    said = shell(*words, "a\udcff", *(["enabled"] if "set-mode" in words else []))
+    assert said.code == 2
+    assert "a fault in memoryd" not in said.err
