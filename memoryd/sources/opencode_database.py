@@ -14,8 +14,8 @@ from memoryd.sources.opencode_records import Message, Part, SessionFacts, parse_
 from memoryd.sources.stores import MAX_STEPS, Database, PrivateCopies, Row, load_statements, number_of, text_of
 
 BIG_ROW_BYTES = 128 * 1024  # such a row comes alone; no more than MAX_LINE_BYTES of it, as of a line
-NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 64, 256
-MESSAGES_AHEAD = 64  # whose parts are fetched together
+NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 64, 128
+MESSAGES_AHEAD = 32  # whose parts are fetched together
 STATEMENTS: Final = load_statements("opencode")
 
 
