@@ -503,6 +503,15 @@ def test_many_messages_with_many_parts_come_in_order(tmp_path: Path, store: str)
     assert [item.ordinal for item in items] == [m * 41 + 1 for m in range(70) for _ in range(40)]
 
 
+def test_parts_come_in_the_order_of_their_ids_wherever_they_lie(tmp_path: Path, store: str) -> None:
+    extra = [
+        StoredMessage("user", 0, [text_part(f"{m}.{p}") | {"id": f"prt_{m}_{99 - p}"} for p in range(40)])
+        for m in range(9)
+    ]
+    path = an_opencode_session(tmp_path, now=NOW, turns=[], store=store, extra=extra)
+    assert humans(read(OpenCodeReader(), path)[0]) == [f"{m}.{p}" for m in range(9) for p in reversed(range(40))]
+
+
 def test_messages_without_parts_and_messages_that_are_left_out_do_not_shift_the_others(
     tmp_path: Path, store: str
 ) -> None:
