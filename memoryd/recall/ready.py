@@ -204,6 +204,7 @@ def _text_of(home: Home, name: str) -> str:
 
 def _replace(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
+    _check_real(path.parent)
     with translated("write", path):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = temporary_beside(path)
@@ -215,7 +216,13 @@ def _replace(path: Path, text: str) -> None:
             raise
 
 
+def _check_real(folder: Path) -> None:
+    if folder.is_symlink():
+        raise StorageError(f"{folder} is a symlink, and what it leads to is not ours to empty", remedy="remove it")
+
+
 def _remove_others(home: Home, kept: Collection[str]) -> None:
+    _check_real(home.recall)
     with translated("clean", home.recall):
         for path in home.recall.iterdir():
             if path.name not in kept and not path.is_dir():

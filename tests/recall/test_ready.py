@@ -333,3 +333,16 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(home: Home) -> None:
     with pytest.raises(StorageError, match="cannot write"):
         make(home)
     assert [path.name for path in home.recall.iterdir()] == ["everywhere.md"]
+
+
+def test_a_folder_to_which_a_link_leads_is_not_emptied(home: Home, tmp_path: Path) -> None:
+    """I7."""
+    remember(home, "/home/dev/shop")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine.txt").write_text("a person's")
+    home.recall.rmdir()
+    home.recall.symlink_to(elsewhere)
+    with pytest.raises(StorageError, match="is a symlink"):
+        make(home)
+    assert [path.name for path in elsewhere.iterdir()] == ["mine.txt"]
