@@ -69,6 +69,7 @@ class _Session:
 
     def __init__(self, stream: ItemStream, copied: CopiedBeginning) -> None:
         self.stream = stream
+        self._give = stream.give
         self._copied = copied
         self._cwd: str | None = None
         self._calls = OpenCalls()
@@ -141,7 +142,7 @@ class _Session:
 
     def _plain(self, row: UsualRow, text: str, ordinal: int, at: float | None) -> None:
         if text:
-            self.stream.give(Item(PLAIN[row.type], text.strip(), ordinal, at, self._cwd))
+            self._give(Item(PLAIN[row.type], text.strip(), ordinal, at, self._cwd))
 
     def _assistant(self, row: UsualRow, text: str, ordinal: int, at: float | None) -> None:
         kind = ASSISTANT_COMMENTARY if row.final is False else ASSISTANT_FINAL
@@ -153,7 +154,7 @@ class _Session:
         external = row.external or brings_outside_words(tool)
         self._calls.open(row.call_id, Call(tool, external, None))
         text = text.strip()
-        self.stream.give(Item(TOOL_CALL, text, ordinal, at, self._cwd, tool, row.call_id, None, external))
+        self._give(Item(TOOL_CALL, text, ordinal, at, self._cwd, tool, row.call_id, None, external))
 
     def _output(self, row: UsualRow, text: str, ordinal: int, at: float | None) -> None:
         call = self._calls.answer(row.call_id)
@@ -164,4 +165,4 @@ class _Session:
             external = external or brings_outside_words(tool)
         if text or row.exit_code is not None:
             code = row.exit_code
-            self.stream.give(Item(TOOL_OUTPUT, text, ordinal, at, self._cwd, tool, row.call_id, code, external))
+            self._give(Item(TOOL_OUTPUT, text, ordinal, at, self._cwd, tool, row.call_id, code, external))

@@ -72,14 +72,14 @@ class PartRow(msgspec.Struct, gc=False):
     """A part as all known versions write it: what is asked of any of its types, and no data URL."""
 
     type: str
-    text: str | None = None
-    synthetic: bool = False
-    ignored: bool = False
-    time: PartTimes = PartTimes()
-    mime: str | None = None
     tool: str | None = None
     callID: str | None = None  # noqa: N815 - the store's own spelling
     state: ToolState = ToolState()
+    text: str | None = None
+    time: PartTimes = PartTimes()
+    synthetic: bool = False
+    ignored: bool = False
+    mime: str | None = None
 
 
 _part_rows = msgspec.json.Decoder(PartRow)
@@ -187,11 +187,6 @@ def _mended_row(fields: dict[str, Raw]) -> PartRow | None:
     metadata = as_fields(state.get("metadata"))
     return PartRow(
         as_text(fields.get("type")) or "",
-        as_text(fields.get("text")),
-        is_true(fields.get("synthetic")),
-        is_true(fields.get("ignored")),
-        _times(fields.get("time")),
-        as_text(fields.get("mime")),
         as_text(fields.get("tool")),
         as_text(fields.get("callID")),
         ToolState(
@@ -202,6 +197,11 @@ def _mended_row(fields: dict[str, Raw]) -> PartRow | None:
             _times(state.get("time")),
             state.get("attachments", Raw()),
         ),
+        as_text(fields.get("text")),
+        _times(fields.get("time")),
+        is_true(fields.get("synthetic")),
+        is_true(fields.get("ignored")),
+        as_text(fields.get("mime")),
     )
 
 

@@ -71,14 +71,14 @@ class UsualResult(msgspec.Struct, gc=False):
 class UsualRow(msgspec.Struct, gc=False):
     """A row as it is nearly always written, decoded in one go."""
 
-    type: str
     uuid: str
     at: Moment = msgspec.field(name="timestamp")
-    message: UsualMessage | None = None
+    type: str
     subtype: str | None = None
     provenance: str | None = None
-    payload: Raw = msgspec.field(default=Raw(), name="systemPayload")
     cwd: str | None = None
+    payload: Raw = msgspec.field(default=Raw(), name="systemPayload")
+    message: UsualMessage | None = None
     result: UsualResult | None = msgspec.field(default=None, name="toolCallResult")
     side_chain: bool = msgspec.field(default=False, name="isSidechain")
 
