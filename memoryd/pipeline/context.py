@@ -118,22 +118,31 @@ async def in_thread(work: Callable[Concatenate[P], T], *args: P.args, **kwargs: 
 
     def run() -> T:
         try:
+            if unwanted.is_set():
+                raise asyncio.CancelledError
             return around.run(work, *args, **kwargs)
         finally:
             ended.set()
+            _LEFT.discard(ended)
 
+    running = asyncio.get_running_loop().run_in_executor(None, run)
     try:
-        return await asyncio.get_running_loop().run_in_executor(None, run)
+        return await asyncio.shield(running)  # cancelled itself before it has begun, it would never say that it ended
     finally:
         unwanted.set()
         if not ended.is_set():
             _LEFT.add(ended)
 
 
-def threads_left() -> int:
-    """Return how many threads go on although whoever had begun them was cancelled: they may still write files."""
-    _LEFT.difference_update([ended for ended in _LEFT if ended.is_set()])
-    return len(_LEFT)
+async def threads_ended() -> None:
+    """Wait until no thread goes on whose caller was cancelled: until then they may still write files."""
+    while _LEFT:
+        ended = _LEFT.pop()
+        try:
+            await in_thread(ended.wait)
+        finally:
+            if not ended.is_set():
+                _LEFT.add(ended)
 
 
 def while_wanted(items: Iterable[T]) -> Iterator[T]:

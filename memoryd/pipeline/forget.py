@@ -16,7 +16,7 @@ from memoryd.ledger.forgetting import Deed, Forgetting, Step
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.states import JobKind
 from memoryd.pipeline.consolidate import publish_decided
-from memoryd.pipeline.context import Context, in_thread, threads_left
+from memoryd.pipeline.context import Context, in_thread, threads_ended
 from memoryd.pipeline.discover import enqueueing
 from memoryd.pipeline.edits import remember_folder
 from memoryd.pipeline.forget_folder import clean_folder
@@ -103,8 +103,7 @@ async def _stop_work(context: Context) -> None:
         for nudge in list(context.nudges):
             nudge()
         await context.clock.sleep(PAUSE_SECONDS)
-    while threads_left():
-        await context.clock.sleep(PAUSE_SECONDS)
+    await threads_ended()
 
 
 def _concerns(lease: Lease, deed: Forgetting) -> bool:
