@@ -12,6 +12,7 @@ import pytest
 from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.daemon.supervisor import Supervisor
+from tests.support.daemon import OF_THE_TESTS
 from tests.support.growing import a_session_of_now, path_of
 from tests.support.house import a_house, settings_in
 from tests.support.model_server import ModelServer
@@ -55,7 +56,7 @@ async def test_fifty_ticks_and_a_touched_file_cost_no_request(
     )
     caplog.set_level(logging.DEBUG, logger="memoryd")
     async with a_house(ticking_fast(settings), SystemClock()) as context:
-        supervisor = Supervisor(lambda: nullcontext(context), context.clock)
+        supervisor = Supervisor(lambda: nullcontext(context), context.clock, bounds=OF_THE_TESTS)
         running = asyncio.create_task(supervisor.run())
         await until(lambda: len(said(caplog, "scan.completed")) >= 1)
         thread_id = a_session_of_now(place.codex, "Always name the migration after the ticket.")

@@ -14,6 +14,7 @@ import pytest
 
 from memoryd.daemon.supervisor import Supervisor
 from tests.support.checks import assert_accepted
+from tests.support.daemon import OF_THE_TESTS
 from tests.support.hasty import HastyClock
 from tests.support.house import a_house, settings_in
 from tests.support.model_server import ModelServer
@@ -122,7 +123,7 @@ async def test_a_running_daemon_goes_on_when_the_room_is_back(
                 await asyncio.sleep(0.02)
 
     async with a_house(settings, HastyClock()) as context:
-        supervisor = Supervisor(lambda: nullcontext(context), context.clock)
+        supervisor = Supervisor(lambda: nullcontext(context), context.clock, bounds=OF_THE_TESTS)
         running = asyncio.create_task(supervisor.run())
         await until_said("scan.completed")
         filler = fill(small)

@@ -19,6 +19,7 @@ from memoryd.ledger import database
 from memoryd.llm.question import Question
 from memoryd.pipeline.context import Context
 from tests.support.checks import assert_accepted, settle, threads_asked_about
+from tests.support.daemon import OF_THE_TESTS
 from tests.support.hasty import HastyClock
 from tests.support.house import Answering, a_house, settings_in
 from tests.support.in_process_model import good_model
@@ -68,7 +69,7 @@ async def test_a_result_outlasts_a_lock_that_another_program_holds(tmp_path: Pat
 
         client = Answering(answer)  # type: ignore[arg-type]  # gives what good_model gives
         context = with_client(opened, client)
-        supervisor = Supervisor(lambda: nullcontext(context), context.clock)
+        supervisor = Supervisor(lambda: nullcontext(context), context.clock, bounds=OF_THE_TESTS)
         running = asyncio.create_task(supervisor.run())
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not held:

@@ -24,6 +24,8 @@ from tests.support.in_process_model import good_model
 from tests.support.log_lines import LogLines
 
 THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
+OF_THE_TESTS = Bounds(soft_bytes=1 << 40, hard_bytes=1 << 41)
+"""A process that has run thousands of tests has more memory than a daemon may have."""
 PATIENCE_SECONDS = 30
 
 
@@ -97,7 +99,7 @@ async def a_daemon(
     *,
     change: Callable[[Context], Context] = lambda context: context,
     notify: str | None = None,
-    bounds: Bounds | None = None,
+    bounds: Bounds = OF_THE_TESTS,
     **settings: object,
 ) -> AsyncIterator[Daemon]:
     log = LogLines()
@@ -176,7 +178,7 @@ async def a_reloading_daemon(
                 opened.append(context)
                 yield context
 
-        supervisor = Supervisor(furnish_next, clock, listener=Listener(notify))
+        supervisor = Supervisor(furnish_next, clock, listener=Listener(notify), bounds=OF_THE_TESTS)
         task = asyncio.create_task(supervisor.run())
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
