@@ -102,6 +102,9 @@ def _left(place: Place) -> int:
 def _sound(place: Place, daemon: Process, lines: Sequence[str], code: int, left: int) -> list[Verdict]:
     """Judge that the daemon lived to the end, did its work, and said nothing that it must not."""
     events = Counter(event["event"] for event in daemon.events())
+    for event in daemon.events():
+        if event["event"] in NEVER:
+            print(json.dumps(event), file=sys.stderr)  # a verdict names no place
     done = int(place.query("SELECT count(*) FROM jobs WHERE kind = ? AND status = 'done'", STAGE1_KIND)[0][0])
     stray = [line for line in lines if not line.startswith('{"schema"')]
     spoken = sum(SENTINEL in line or SECRET in line for line in lines)
