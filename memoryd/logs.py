@@ -346,7 +346,7 @@ def _alike(event: Mapping[str, object]) -> tuple[str, ...]:
 
 
 class _Cleaning:
-    """The step that takes secrets out of every text of an event, however deep (invariant I6)."""
+    """The step that takes secrets out of every text of an event, however deep."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor

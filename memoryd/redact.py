@@ -1,4 +1,4 @@
-"""Secrets taken out of text before it is sent, stored or logged (invariant I6).
+"""Secrets taken out of text before it is sent, stored or logged.
 
 Shapes that show by themselves what they are stand in redact_rules.py. Here are the values that are secret because of
 the name before them (`FOO_TOKEN=`, `"password": "..."`, also inside escaped JSON), the user's own patterns, and the

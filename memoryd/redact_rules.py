@@ -1,4 +1,4 @@
-"""The shapes of secrets that show by themselves what they are (FORMATS.md section 8): one table, and three finders.
+"""The shapes of secrets that show by themselves what they are: one table, and three finders.
 
 Every shape has a literal trigger. Triggers are looked for with `str.find`, which runs at memory speed, and only where
 one stands a regular expression is tried, anchored there: ordinary text costs little, hostile text stays linear. What is

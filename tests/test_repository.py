@@ -84,6 +84,21 @@ def test_no_tracked_file_tells_of_the_place_where_it_was_written() -> None:
     assert telling == []
 
 
+def test_no_sentence_leans_on_a_paper_that_is_not_here() -> None:
+    """Papers are called in capitals; those of agents, and the memory's own, are what the product reads and writes."""
+    here = {path.name for path in tracked_files()}
+    products = {"AGENTS.md", "CLAUDE.md", "GEMINI.md", "MEMORY.md", "SKILL.md"}
+    cited = {
+        f"{path}: {name}"
+        for path in tracked_files()
+        if path.suffix == ".py" and path.parts[0] == "memoryd" and (REPOSITORY / path).is_file()
+        for name in re.findall(r"\b[A-Z][A-Z_-]+\.md\b", (REPOSITORY / path).read_text())
+        if name not in here | products
+    }
+    numbered = modules_with(r"\bI\d+\)|\binvariant I\d+|\.md section \d")
+    assert (sorted(cited), numbered) == ([], [])
+
+
 def test_the_lock_pins_each_package_with_hashes_and_names_no_host() -> None:
     text = LOCK.read_text()
     assert re.search(r"://|--(?:extra-)?index|--find-links|--trusted|(?<!==)\s@\s", text) is None

@@ -8,7 +8,7 @@ from memoryd.llm.question import Usage
 
 @dataclass(frozen=True, slots=True)
 class AgentCaps:
-    """Limits of one run (DESIGN.md section 7). Seconds are wall time; tokens are input and output of all requests.
+    """Limits of one run of the consolidation agent. Seconds are wall time; tokens are input and output of all requests.
 
     Wall time is looked at between requests; one request in flight is bounded by the provider's own time-out.
     `max_context_bytes` is the size of the conversation from which old tool outputs are left out of the replay:

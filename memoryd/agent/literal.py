@@ -1,4 +1,4 @@
-"""Literal search below a folder (FORMATS.md section 7): any query, all on one line, or all within a few lines.
+"""Literal search below a folder: any query, all on one line, or all within a few lines.
 
 Matches come sorted by path, then line. Files that are no text are passed over, and no more than a bound is read.
 """

@@ -1,4 +1,4 @@
-"""The seven tools as one table: what the model is told of each, and how its arguments become a value (FORMATS.md 9)."""
+"""The seven tools as one table: what the model is told of each, and how its arguments become a value."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What the looking tools answer: bounded plain text that says where it was cut and how to go on (FORMATS.md 7)."""
+"""What the looking tools answer: bounded plain text that says where it was cut and how to go on."""
 
 from itertools import islice
 from typing import Final

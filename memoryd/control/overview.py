@@ -40,7 +40,7 @@ class Resting:
 
 @dataclass(slots=True)
 class Picture:
-    """What is known of the house at `now`: `report` is the JSON of DESIGN.md section 13, the rest is told to people.
+    """What is known of the house at `now`: `report` is what `status --json` prints, the rest is told to people.
 
     `why` says of each job that runs what asked for it, by `kind key`; `ready` counts jobs that could be taken at once.
     """
@@ -58,7 +58,7 @@ class Picture:
 
 
 async def status(settings: Settings, environ: Mapping[str, str], clock: Clock) -> dict[str, Any]:
-    """Return the JSON of DESIGN.md section 13. Raises LedgerTooNew or StorageError when it cannot be read."""
+    """Return what `status --json` prints. Raises LedgerTooNew or StorageError when it cannot be read."""
     return (await look(settings, environ, clock)).report
 
 

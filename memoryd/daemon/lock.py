@@ -42,7 +42,7 @@ class Lock:
         self.release()
 
     def still_ours(self) -> None:
-        """Raise LeaseLost unless the file at the path is the very file that is locked (DESIGN.md section 4)."""
+        """Raise LeaseLost unless the file at the path is the very file that is locked."""
         if self._descriptor < 0:
             raise LeaseLost(f"the lock {self._path} was given back", remedy="this memoryd is ending")
         held = os.fstat(self._descriptor)

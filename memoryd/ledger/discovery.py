@@ -45,7 +45,7 @@ def _came_or_went(conn: sqlite3.Connection, before: SessionRow | None, thread_id
 
 
 def _untouched(sighting: Sighting, before: SessionRow | None) -> Sighting:
-    """Where a format has no times, the same bytes are the same session, whatever the file's time says (I4)."""
+    """Where a format has no times, the same bytes are the same session, whatever the file's time says."""
     if sighting.timed or before is None or before.record_bytes != sighting.record_bytes:
         return sighting
     return replace(sighting, updated_at=before.updated_at)

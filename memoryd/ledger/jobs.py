@@ -263,7 +263,7 @@ def complete(
 
 
 def skip(conn: sqlite3.Connection, lease: Lease, *, now: float, covered: Covered | None) -> Status:
-    """Finish a stage-1 job that asked nobody: whatever is remembered of the session stays as it is (I8).
+    """Finish a stage-1 job that asked nobody: whatever is remembered of the session stays as it is.
 
     `covered` None: nothing was read, so that the session is due again once what keeps it out is lifted.
     """

@@ -1,7 +1,6 @@
 """The limits that agents record in their own sessions: kept when a session is read, asked when such an agent is run.
 
-They are the limits of the person's subscription, so they speak only for a provider that runs this very agent
-(FORMATS.md section 1).
+They are the limits of the person's subscription, so they speak only for a provider that runs this very agent.
 """
 
 import json

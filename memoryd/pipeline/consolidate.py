@@ -3,7 +3,7 @@
 select -> stage a copy -> materialise the evidence -> diff against the last accepted commit -> nothing changed: done
 without a model -> otherwise write (agent, offline writer, or code when no evidence is left) -> accept -> git objects.
 The deciding transaction is the worker's acknowledgement; `publish_decided` then puts files and refs in place, and does
-so again after a crash (DESIGN.md section 7).
+so again after a crash.
 """
 
 from pathlib import Path

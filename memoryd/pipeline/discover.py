@@ -2,8 +2,8 @@
 
 The scan is the truth, the watcher's word a hint where to look sooner. A file is opened only when its size or time
 changed; a job is enqueued only when the pair (time of the last record, bytes of the records) differs from the pair that
-was extracted. Together they make an idle scan over any number of sessions read no session file at all (I13), and a
-touched file cost nothing (I4).
+was extracted. Together they make an idle scan over any number of sessions read no session file at all, and a touched
+file cost nothing.
 """
 
 from collections import Counter

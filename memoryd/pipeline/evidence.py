@@ -1,8 +1,8 @@
 """The evidence of a session: what was said and done in it, sanitised, redacted and fitted into a budget.
 
 The budget is filled by tier, the human first, and newest first within a tier; what is kept is rendered in source order
-with a mark for each gap (DESIGN.md section 6, FORMATS.md section 4). Rows are dropped while the session streams by, so
-that memory is bounded by the budget and not by the session (invariant I14).
+with a mark for each gap. Rows are dropped while the session streams by, so that memory is bounded by the budget and
+not by the session.
 """
 
 import re

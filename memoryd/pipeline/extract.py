@@ -45,7 +45,7 @@ from memoryd.workspace.stems import session_stem
 log = logs.get()
 
 BYTES_PER_TOKEN: Final = 3.0
-"""Cautious until the model's own usage has taught us better (FORMATS.md section 4)."""
+"""Cautious until the model's own usage has taught us better."""
 LEAST_TOKENS_TO_LEARN_FROM: Final = 100
 LEAST_RATIO: Final = 1.0
 GREATEST_RATIO: Final = 8.0

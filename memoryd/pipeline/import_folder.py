@@ -2,7 +2,7 @@
 
 stage a copy -> join the handbooks and summaries, add what ours lacks -> evidence of the imported rows -> git objects ->
 one deciding transaction -> published like any other result. The bullets that came are the person's own from then on, so
-that every consolidation keeps them as they are (I10); the rest is memoryd's to arrange. Nobody is asked for it.
+that every consolidation keeps them as they are; the rest is memoryd's to arrange. Nobody is asked for it.
 """
 
 import os

@@ -155,7 +155,7 @@ def _references(session: SessionFacts, places: Places) -> tuple[str, ...]:
 
 
 def _render_rollout_summary(session: SessionFacts, lesson: Lesson, work: Work) -> str:
-    """Write the rollout summary of FORMATS section 4: the same statements, and the steps with their exit codes."""
+    """Write the rollout summary that a model would: the same statements, and the steps with their exit codes."""
     steps = list(dict.fromkeys((run.command, run.exit_code) for run in work.runs))[-MAX_STEPS:]
     branch = (
         f", branch {one_line(session.git_branch)}" if session.git_branch and is_quotable(session.git_branch) else ""

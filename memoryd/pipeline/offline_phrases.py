@@ -11,7 +11,7 @@ from typing import Final
 
 
 class Voice(StrEnum):
-    """How a person gave a preference; the values are the words of FORMATS section 4."""
+    """How a person gave a preference; the values are the words of a preference signal."""
 
     SAID = "said"
     ASKED = "asked"

@@ -1,4 +1,4 @@
-"""What the offline writer keeps of one session, written as the raw memory of FORMATS section 4 and read back from it.
+"""What the offline writer keeps of one session, written as a model writes a raw memory, and read back from it.
 
 Reading is forgiving, because a model may have written the raw memory: a line that is not understood is no statement.
 """
@@ -51,7 +51,7 @@ class Lesson:
 
 
 def render_signal(preference: Preference) -> str:
-    """Write a preference as FORMATS section 4 has it; of a changed mind every quote, in order."""
+    """Write a preference as prompts/stage1_system.md asks a model to; of a changed mind every quote, in order."""
     first, *later = preference.quotes
     opening = f'{"first " if later else ""}{first.voice}: "{first.text}"'
     quotes = ", later ".join([opening, *(f'{quote.voice}: "{quote.text}"' for quote in later)])

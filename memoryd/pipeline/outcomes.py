@@ -61,7 +61,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class NothingToRemember:
-    """The model said so in a schema-valid empty reply: a previous row goes. No other outcome deletes a memory (I8)."""
+    """The model said so in a schema-valid empty reply: a previous row goes. No other outcome deletes a memory."""
 
     covered: Covered
 

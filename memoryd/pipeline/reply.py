@@ -4,7 +4,7 @@ A model may wrap the object in a fence, its own thoughts or a JSON string, put i
 is salvaged, and so are line breaks and tabs inside strings that should have been escaped; but "nothing to remember"
 counts only alone, as JSON without a fault and with exactly the keys of the schema. What would have to be guessed
 (trailing commas, single quotes, a missing end) is not: the model is asked once more. Anything else that is not the
-schema raises MalformedReply, and so never deletes or replaces a memory (I8).
+schema raises MalformedReply, and so never deletes or replaces a memory.
 """
 
 import json
@@ -31,7 +31,7 @@ STAGE1_SCHEMA: Final[dict[str, object]] = {
     "required": ["rollout_summary", "rollout_slug", "raw_memory"],
     "additionalProperties": False,
 }
-"""The strict JSON schema of FORMATS section 4, as it is sent to a model."""
+"""The strict JSON schema of the reply, as it is sent to a model."""
 
 _KEYS = frozenset({"rollout_summary", "rollout_slug", "raw_memory"})
 
@@ -43,7 +43,7 @@ _REMEDY = "the session is tried again; if it keeps happening, choose a model tha
 
 @dataclass(frozen=True, slots=True)
 class Stage1Reply:
-    """What one session taught: `raw_memory` and `rollout_summary` as FORMATS section 4, both empty for nothing."""
+    """What one session taught: `raw_memory` and `rollout_summary` as the prompt asks for, both empty for nothing."""
 
     raw_memory: str
     rollout_summary: str

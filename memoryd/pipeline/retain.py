@@ -8,7 +8,7 @@ from memoryd.pipeline.plausibility import clock_standing
 log = logs.get()
 
 PRUNE_LIMIT = 200
-"""Rows a pass, stalest first (FORMATS.md section 2)."""
+"""Rows a pass, stalest first: a transaction stays short, and the rest goes with the next passes."""
 
 
 async def retain(context: Context) -> int:

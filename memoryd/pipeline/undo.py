@@ -160,7 +160,7 @@ def _leave_out_forgotten(
 
 
 def _clean(work: Path, redactor: Redactor) -> None:
-    """Take out what counts as a secret by now: an earlier version may be older than the patterns (I6)."""
+    """Take out what counts as a secret by now: an earlier version may be older than the patterns."""
     texts = Folder.read(work).files
     cleaned = {path: redactor.clean(text) for path, text in texts.items()}
     write_texts(work, {path: clean for path, clean in cleaned.items() if clean != texts[path]})

@@ -1,4 +1,4 @@
-"""The read tools of the memory folder (FORMATS.md section 7): list, read and search, as pure functions of the folder.
+"""The read tools of the memory folder: list, read and search, as pure functions of the folder.
 
 They stand on the consolidation agent's confined hands: relative paths only, no `..`, hidden names do not exist,
 symlinks are refused. What is shown has a line number, so that it can be cited, and no secret in it.

@@ -16,7 +16,7 @@ from memoryd.workspace.summary import OLDER_TOPICS, Part, Summary, Topic, parse_
 
 BYTES_PER_TOKEN: Final = 4
 MAX_CHARACTERS: Final = 9_500
-"""Agents' hooks cut at 10,000 characters (FORMATS.md section 3)."""
+"""Agents' hooks cut at 10,000 characters; some room is left for what they put around it."""
 _MARKER: Final = re.compile(rf"(?:<|&lt;|&amp;lt;|\\u003c)\s*\\?/?\s*({MARKER_OPEN.strip('<>')})", re.IGNORECASE)
 ROOM_FOR_CUT: Final = 240
 GLOBAL_SHARE: Final = 0.5

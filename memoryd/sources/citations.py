@@ -1,4 +1,4 @@
-"""Citations of memory in an assistant's message (FORMATS section 5); pure, and never raises on any text."""
+"""Citations of memory in an assistant's message; pure, and never raises on any text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

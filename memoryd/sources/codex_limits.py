@@ -1,4 +1,4 @@
-"""Rate-limit snapshots that Codex records in token_count events (FORMATS section 1)."""
+"""Rate-limit snapshots that Codex records in token_count events."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -180,7 +180,7 @@ def _bare_type(envelope: _Envelope, kind: str | None) -> str:
 
 
 def _judge(source: Raw | None, thread_source: str | None, *, has_parent: bool) -> SessionKind:
-    """Decide who drove a session (FORMATS section 1); no source at all is the terminal of 2025, thus interactive."""
+    """Decide who drove a session; no source at all is the terminal of 2025, thus interactive."""
     name, value = _source_name(source)
     if MEMORY_RUN in (value, thread_source):
         return SessionKind.MEMORY_RUN

@@ -1,4 +1,4 @@
-"""What an accepted handbook claims, as rows of the ledger (DESIGN.md section 9)."""
+"""What an accepted handbook claims, as rows of the ledger."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Other sources of memory beside sessions: extensions whose resources expire, and notes (FORMATS.md section 6)."""
+"""Other sources of memory beside sessions: extensions whose resources expire, and notes."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""MEMORY.md as values: parsed without ever failing, and rendered in exactly the format of FORMATS.md section 3."""
+"""MEMORY.md as values: parsed without ever failing, and rendered in the form that acceptance asks for."""
 
 import re
 from collections.abc import Mapping

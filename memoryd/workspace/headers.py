@@ -1,4 +1,4 @@
-"""The header lines of a rollout summary: written and read back in one place (FORMATS.md section 3)."""
+"""The header lines of a rollout summary: written and read back in one place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

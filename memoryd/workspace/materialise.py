@@ -1,4 +1,4 @@
-"""The evidence of a consolidation as files: raw_memories.md and rollout_summaries/ (FORMATS.md section 3)."""
+"""The evidence of a consolidation as files: raw_memories.md and rollout_summaries/."""
 
 from collections.abc import Sequence
 from pathlib import Path

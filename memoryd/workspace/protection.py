@@ -1,11 +1,11 @@
 """A person's lines of the two files that agents read: no run loses one, and none brings back what a person deleted.
 
 A line is the person's when its last author is not memoryd. It stays until the person removes it, every session that it
-cites is gone, or a model that was told of it drops it again while a new note speaks of it (DESIGN.md section 7,
-invariant I10). A model's loss is a complaint once; what is still lost then, and whatever the offline writer lost, code
-puts back, rather than rejecting a run for ever. What the person deleted, and a run writes again letter for letter, is a
-complaint once, and then left out. Headings are structure: they come back only with a line below them, or for the
-task group or task that a run goes on with under another name.
+cites is gone, or a model that was told of it drops it again while a new note speaks of it. A model's loss is a
+complaint once; what is still lost then, and whatever the offline writer lost, code puts back, rather than rejecting a
+run for ever. What the person deleted, and a run writes again letter for letter, is a complaint once, and then left out.
+Headings are structure: they come back only with a line below them, or for the task group or task that a run goes on
+with under another name.
 """
 
 from collections.abc import Collection, Mapping

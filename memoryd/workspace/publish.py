@@ -1,4 +1,4 @@
-"""Putting an accepted result in place: objects first, then file by file, then the refs (DESIGN.md section 7).
+"""Putting an accepted result in place: objects first, then file by file, then the refs.
 
 Everything after the deciding transaction may be repeated: a merge whose result stands already changes nothing, and once
 the refs have moved the files are not looked at again.

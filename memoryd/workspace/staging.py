@@ -71,7 +71,7 @@ def discard(staging: Staging) -> None:
 def sweep(home: Home) -> list[str]:
     """Remove every staged run; return their names. Only the holder of memoryd.lock may call it.
 
-    Raises StorageError when the folder is a symlink: what it leads to is not ours to empty (I7).
+    Raises StorageError when the folder is a symlink: what it leads to is not ours to empty.
     """
     if home.staging.is_symlink():
         raise StorageError(

@@ -1,4 +1,4 @@
-"""The file name stem of a session's rollout summary: `<time>-<hash>[-<slug>]` (FORMATS.md section 3)."""
+"""The file name stem of a session's rollout summary: `<time>-<hash>[-<slug>]`."""
 
 import re
 import uuid

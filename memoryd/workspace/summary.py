@@ -1,4 +1,4 @@
-"""memory_summary.md as values: parsed without ever failing, and rendered exactly as FORMATS.md section 3 has it."""
+"""memory_summary.md as values: parsed without ever failing, and rendered in the form that acceptance asks for."""
 
 import re
 from collections.abc import Iterable

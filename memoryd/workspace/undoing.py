@@ -1,6 +1,6 @@
 """Going back to an earlier version in a staged folder, change by change, without what a person wrote since.
 
-Each change is taken back as `git revert` would: a three-way merge in which the person's text wins (I10). Evidence is
+Each change is taken back as `git revert` would: a three-way merge in which the person's text wins. Evidence is
 not merged: it is set to what the earlier version was made of, as far as it may still be remembered.
 """
 

@@ -1,4 +1,4 @@
-"""DESIGN.md section 11: SIGHUP reloads; jobs keep the settings of their claim, a wrong file keeps the old ones."""
+"""SIGHUP reloads; jobs keep the settings of their claim, a wrong file keeps the old ones."""
 
 import asyncio
 import socket

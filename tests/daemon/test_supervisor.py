@@ -234,7 +234,7 @@ async def test_a_daemon_that_passed_a_bound_ends_its_jobs_and_asks_to_be_started
 
 
 async def test_a_replaced_lock_stops_the_daemon_with_its_reason(tmp_path: Path, clock: FakeClock) -> None:
-    """DESIGN.md section 4: another memoryd may have started; this one stops."""
+    """Another memoryd may have started; this one stops."""
     (tmp_path / "codex" / "sessions").mkdir(parents=True)
     async with a_daemon(tmp_path, clock) as daemon:
         await daemon.logged("scan.completed")

@@ -337,7 +337,7 @@ async def test_no_more_jobs_run_at_once_than_allowed(tmp_path: Path, clock: Fake
 async def test_a_lock_file_that_was_replaced_stops_the_work_at_the_next_heartbeat(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    """DESIGN.md section 4: the holder compares its lock file with the one at the path."""
+    """The holder compares its lock file with the one at the path."""
     stage = Hanging()
     async with a_house(settings_in(tmp_path), clock) as context:
         await context.ledger.write(enqueue, THREAD)

@@ -1,4 +1,4 @@
-"""Codex sessions for the golden files, by FORMATS section 1: every line in memory, plain json, no cleverness."""
+"""Codex sessions for the golden files: every line in memory, plain json, no cleverness."""
 
 import io
 import json

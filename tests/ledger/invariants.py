@@ -1,4 +1,4 @@
-"""The sentences of DESIGN about the ledger, asked of its tables alone: no word of the model here."""
+"""What always holds of the ledger, asked of its tables alone: no word of the model here."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """One machine with several daemons and one ledger file: how each of them runs a transaction, and how it can die in it.
 
 A step runs one transaction through the ledger's own functions, lets the model do the same, and compares all tables;
-then the invariants of DESIGN are asked.
+then the invariants of invariants.py are asked.
 """
 
 import sqlite3

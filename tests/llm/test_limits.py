@@ -1,4 +1,4 @@
-"""The gate of FORMATS section 1, and the headers that feed it."""
+"""The gate of remaining quota, and the headers that feed it."""
 
 import pytest
 from hypothesis import given

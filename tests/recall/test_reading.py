@@ -1,4 +1,4 @@
-"""The read tools of FORMATS.md section 7, case by case: offsets, windows, cursors, context, symlinks, hidden names."""
+"""The read tools, case by case: offsets, windows, cursors, context, symlinks, hidden names."""
 
 import os
 from collections.abc import Callable

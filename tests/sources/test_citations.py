@@ -1,4 +1,4 @@
-"""Citations are read as FORMATS section 5 says, and no text whatever makes the reader raise."""
+"""Citations are read out of their block, bad lines dropped, and no text whatever makes the reader raise."""
 
 import pytest
 from hypothesis import given

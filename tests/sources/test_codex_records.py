@@ -1,4 +1,4 @@
-"""Lines become records in every shape that Codex has had, and session_meta is judged as FORMATS section 1 says."""
+"""Lines become records in every shape that Codex has had, and session_meta says who drove a session."""
 
 import json
 from typing import Any

@@ -82,7 +82,7 @@ def assert_accepted(place: Place, *, sessions: int) -> str:
 
 
 def assert_formats(place: Place, *, sessions: int) -> None:
-    """The folder holds `sessions` summaries, and each file is as FORMATS.md section 3 says."""
+    """The folder holds `sessions` summaries, and each file has the form that readers rely on."""
     folder = Folder.read(place.memories)
     handbook = parse_handbook(folder.text("MEMORY.md"))
     assert handbook.problems == ()

@@ -1,4 +1,4 @@
-"""A script as the lines of a Codex session file (FORMATS section 1, the envelope of version 0.171)."""
+"""A script as the lines of a Codex session file, in the envelope of version 0.171."""
 
 import hashlib
 import json
