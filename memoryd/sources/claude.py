@@ -26,6 +26,7 @@ from memoryd.sources.claude_records import (
 )
 from memoryd.sources.files import (
     files_below,
+    is_folder,
     is_tellable,
     leave_aside,
     locate_file,
@@ -126,7 +127,8 @@ class _Beginning:
 def _transcripts(homes: Sequence[Path]) -> Iterator["os.DirEntry[str]"]:
     """Yield every entry that has the name of a session or of a sub-agent, in projects and in links to such folders."""
     projects = (project for home in homes for project in news_in(home / PROJECTS))
-    return chain.from_iterable(_in_project(project.path) for project in projects if project.is_dir())
+    folders = (project.path for project in projects if is_folder(project) and is_tellable(project.name))
+    return chain.from_iterable(map(_in_project, folders))
 
 
 def _in_project(folder: str) -> list["os.DirEntry[str]"]:

@@ -82,7 +82,7 @@ class Survey:
         if self._quick and kept is not None and kept[0] == changed_ns and self._is_quiet(folder, changed_ns):
             return kept[1]
         entries = listing(folder) if known_too else self._changed_in(folder)
-        self._folders[folder] = (changed_ns, [entry for entry in entries if entry.is_dir()])
+        self._folders[folder] = (changed_ns, [entry for entry in entries if is_folder(entry)])
         return entries
 
     def _changed_in(self, folder: str) -> list["os.DirEntry[str]"]:
@@ -167,10 +167,19 @@ def _lists_below(folder: str | Path, levels: int) -> Iterator[Sequence["os.DirEn
         yield entries
         return
     for entry in entries:
-        if entry.is_dir():
-            yield from _lists_below(entry.path, levels - 1)
+        if is_folder(entry):
+            if is_tellable(entry.name):
+                yield from _lists_below(entry.path, levels - 1)
         else:
             yield (entry,)
+
+
+def is_folder(entry: "os.DirEntry[str]") -> bool:
+    """Tell whether an entry is a folder, or leads to one; a link that leads in a circle, or to what is barred, is none."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def is_tellable(name: str) -> bool:

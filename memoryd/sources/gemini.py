@@ -116,7 +116,7 @@ def _sessions(chats: Path) -> Iterator[SessionFile]:
     for entry in changed_in(chats):
         if not is_tellable(entry.name):
             continue
-        if entry.is_dir():
+        if entry.is_dir(follow_symlinks=False):
             yield from _subagents(Path(entry.path))
         elif (name := _NAME.fullmatch(entry.name)) and (file := session_file(AGENT, entry)):
             if entry.name.endswith(DOCUMENT_SUFFIX):

@@ -5,6 +5,7 @@ one of given turns. Everything here runs against every reader; what needs a file
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -226,12 +227,26 @@ def test_what_only_has_the_name_of_a_session_is_none(
 def test_names_that_are_no_text_are_nobodys_session(agent: str, reader: SessionReader, tmp_path: Path) -> None:
     file = written(agent, tmp_path, ["x"])
     store = Path(str(file.path).partition("#")[0])
-    for place in (store, store.parent):
-        strange = place.with_name(os.fsdecode(b"\xff\n") + place.name)
+    for place in (store, *store.parents[: len(store.relative_to(tmp_path).parts) - 1]):
+        strange = place.with_name(os.fsdecode(b"\n\xff") + place.name)
         if place is store:
             strange.write_bytes(store.read_bytes())
         else:
-            strange.mkdir()
+            shutil.copytree(place, strange)
+    assert [found.path for found in reader.find([tmp_path])] == [file.path]
+
+
+def test_links_that_lead_in_circles_end_no_search(agent: str, reader: SessionReader, tmp_path: Path) -> None:
+    file = written(agent, tmp_path, ["x"])
+    store = Path(str(file.path).partition("#")[0])
+    for folder in store.parents[: len(store.relative_to(tmp_path).parts)]:
+        for name, target in (
+            ("me", "me"),
+            ("here", "."),
+            ("gone", "nowhere"),
+            (f"me-{store.name}", f"me-{store.name}"),
+        ):
+            (folder / name).symlink_to(target)
     assert [found.path for found in reader.find([tmp_path])] == [file.path]
 
 
