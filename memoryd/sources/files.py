@@ -175,7 +175,7 @@ def _lists_below(folder: str | Path, levels: int) -> Iterator[Sequence["os.DirEn
 
 
 def is_folder(entry: "os.DirEntry[str]") -> bool:
-    """Tell whether an entry is a folder, or leads to one; a link that leads in a circle, or to what is barred, is none."""
+    """Tell whether an entry is a folder or leads to one; a link that leads in a circle, or is barred, is none."""
     try:
         return entry.is_dir()
     except OSError:
