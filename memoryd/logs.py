@@ -54,6 +54,11 @@ BOUND = ("kind", "job_key", "session", "attempt", "epoch", "worker", "service", 
 OUTCOME = ("duration_ms", "requests", "tokens_in", "tokens_out", "tokens_cached", "cost")  # what a job took
 
 EVENTS: dict[str, Event] = {
+    "accounts.pruned": Event(
+        "info",
+        "Requests older than 180 days became sums by day and model; old runs that nothing shows went.",
+        ("requests", "count"),
+    ),
     "backup.skipped": Event("warning", "No copy of the ledger was made today so far.", ("reason", "detail")),
     "checkpoint.prevented": Event(
         "debug", "A reader that stays open keeps the ledger's log from being cut.", ("bytes",)

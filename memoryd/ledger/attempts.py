@@ -2,13 +2,16 @@
 
 import sqlite3
 from dataclasses import dataclass
-from typing import NamedTuple, TypedDict
+from typing import Final, NamedTuple, TypedDict
 
 from memoryd.ledger import queries
 from memoryd.ledger.rows import change, fetch_all
 from memoryd.ledger.states import Outcome
 
 _SQL = queries.load("attempts")
+
+SHOWN: Final = 50
+"""Runs of a job that are shown, newest first; so many are kept however old they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,6 @@ def end(conn: sqlite3.Connection, attempt_id: int | None, ending: Ending, *, now
     )
 
 
-def of_job(conn: sqlite3.Connection, kind: str, job_key: str, *, limit: int = 50) -> list[AttemptRow]:
+def of_job(conn: sqlite3.Connection, kind: str, job_key: str, *, limit: int = SHOWN) -> list[AttemptRow]:
     """Return the runs of a job, newest first."""
     return fetch_all(conn, _SQL["list_attempts"], {"kind": kind, "job_key": job_key, "limit": limit}, _make)

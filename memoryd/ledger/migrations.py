@@ -38,6 +38,7 @@ def shipped() -> tuple[Migration, ...]:
         Migration(8, queries.read("migrations/0008_active_days.sql")),
         Migration(9, queries.read("migrations/0009_search.sql")),
         Migration(10, queries.read("migrations/0010_cheaper_writes.sql")),
+        Migration(11, queries.read("migrations/0011_request_sums.sql")),
     )
 
 

@@ -2,16 +2,19 @@
 
 import hashlib
 import os
+import sqlite3
 import time
 import zlib
 from pathlib import Path
 
-from memoryd.daemon.upkeep import judge_clock, look_after
-from memoryd.ledger import backups, publications
+from memoryd.daemon.upkeep import BATCH, judge_clock, look_after
+from memoryd.ledger import backups, publications, spend
 from memoryd.ledger.publications import NewPublication
+from memoryd.ledger.spend import By
 from memoryd.pipeline.context import Context
 from memoryd.pipeline.plausibility import TRUST_SECONDS
 from memoryd.workspace import shortening
+from tests.ledger.directed.pruning import a_request
 from tests.ledger.test_backups import an_open_reader, churn_5000_rows
 from tests.pipeline.test_consolidate import FIRST, remember, run
 from tests.support.clock import FakeClock
@@ -117,3 +120,27 @@ async def test_a_clock_that_is_set_right_is_said_too(tmp_path: Path, clock: Fake
         "clock.doubted",
         "clock.believed",
     ]
+
+
+async def test_requests_of_long_ago_become_sums_once_a_day_unless_the_clock_is_in_doubt(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """I9: what was spent stays accounted for."""
+    log = LogLines()
+
+    def live_long(conn: sqlite3.Connection) -> None:
+        for number in range(BATCH + 1):
+            a_request(conn, clock.now() - (300 + number % 7) * DAY, "memory_stage1", f"session {number}")
+
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await context.ledger.write(live_long)
+        before = await context.ledger.read(spend.usage, by=By.DAY, since=0)
+        clock.jump(40 * DAY)
+        await look_after(context)
+        assert log.events("accounts.pruned") == []
+
+        clock.jump(-40 * DAY)
+        await look_after(context)
+        await look_after(context)
+        assert await context.ledger.read(spend.usage, by=By.DAY, since=0) == before
+    assert [(event["requests"], event["count"]) for event in log.events("accounts.pruned")] == [(BATCH + 1, 0)]

@@ -30,6 +30,7 @@ DECIDING_READS = {
     ("spend", "sum_since"),
     ("meta", "find_meta"),
     ("facts", "find_fact"),
+    ("pruning", "list_old_runs"),
 }
 """Reads on whose answer a write or a request depends; all others are for people's eyes."""
 

@@ -15,6 +15,7 @@ INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO NOTHING
 -- From the ends of indexes and the last runs, not from all rows: every run of a job leaves one of these behind.
 SELECT max(instant) FROM (
   SELECT max(at) AS instant FROM requests
+  UNION ALL SELECT max(day) * 86400 FROM request_sums
   UNION ALL SELECT max(last_success_at) FROM jobs WHERE kind = 'memory_stage1' AND last_success_at IS NOT NULL
   UNION ALL SELECT max(last_success_at) FROM jobs
             WHERE kind = 'memory_consolidate_global' AND last_success_at IS NOT NULL

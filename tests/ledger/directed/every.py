@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Callable
 
 from memoryd.ledger import queries
-from tests.ledger.directed import forgetting, jobs, memory, returning, runs, searching, sessions
+from tests.ledger.directed import forgetting, jobs, memory, pruning, returning, runs, searching, sessions
 
 SCHEDULES: dict[str, Callable[[sqlite3.Connection], None]] = {
     schedule.__name__: schedule
-    for subject in (jobs, runs, sessions, memory, returning, forgetting, searching)
+    for subject in (jobs, runs, sessions, memory, returning, forgetting, searching, pruning)
     for schedule in subject.SCHEDULES
 }
 
