@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
+from memoryd.redact_escapes import undo_escapes
 from memoryd.redact_patterns import kind_of, matches, read_pattern
 from memoryd.redact_rules import DONE, RANKS, Span, shape_sources, shaped_spans
 
 PLACEHOLDER: Final = re.compile(rf"{DONE}(?::[a-z0-9_]+)?\]")
 MAX_PASSES: Final = 6
 """A replacement may uncover a secret that was glued to it: text is redacted again until nothing changes."""
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """To be raised when the code around the patterns finds more than before: stored rows are then looked at again."""
 _NAMED_RANK = RANKS + 1
 """A rule that knows the shape of a value knows its kind better than the name does."""
@@ -71,6 +72,12 @@ class Redactor:
         return next(self._spans(text), None) is not None
 
     def _spans(self, text: str) -> Iterator[Span]:
+        yield from self._spans_as_it_stands(text)
+        if undone := undo_escapes(text):
+            for start, end, rank, kind in self._spans_as_it_stands(undone.text):
+                yield undone.place(start), undone.place(end), rank, kind
+
+    def _spans_as_it_stands(self, text: str) -> Iterator[Span]:
         yield from shaped_spans(text)
         yield from named_spans(text)
         if self._patterns:
@@ -136,11 +143,13 @@ _ASSIGNED: Final = re.compile(
     r"|[ \t]{0,8}(?:[!=]==?|=>|:=|[=:](?!:))[ \t]{0,8}"
     r"|,\s{0,8}\\{0,8}[\"'`]?value\\{0,8}[\"'`]?[ \t]{0,4}[:=][ \t]{0,4}|(?:\\n|\n)[ \t]{0,12}value:[ \t]{1,4}"
     r"|(?P<flag>,[ \t]{0,4}(?=\\{0,8}[\"'])|[ \t]{1,4}))"
-    r"(?:\*\*[ \t]{0,2})?(?:[fbru]{1,2}(?=\\{0,8}[\"'`]))?(?P<quote>\"\"\"|\'\'\'|\\{0,8}[\"'`])?",
+    r"(?:\*\*[ \t]{0,2})?(?:[fbru]{1,2}(?=\\{0,8}[\"'`]))?(?P<quote>(?P<one>\\{0,8}[\"'])(?P=one){2}|\\{0,8}[\"'`])?",
     re.IGNORECASE,
 )
 """From a name's word to its value: rest of the name, closing quote, then `=`, `:`, `=>`, `"value":` or a space."""
 _NAME_BEFORE: Final = re.compile(r"[A-Za-z0-9_-]*\Z")
+_ESCAPED: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf])(?P<rest>[A-Za-z0-9_-]*)\Z")
+"""A letter that ends an escape is none of the name that stands behind it."""
 _LOOSE: Final = re.compile(r"(?:[^\s\"'`\\,;&|<>(){}\[\]]|\\(?![nrtu\"'\\]))+")
 _WHOLE: Final = re.compile(r"(?:[^\s\"'`\\]|\\(?![nrtu\"'\\]))+")
 _LINE_ENDS: Final = re.compile(r"[ \t]*(?:\Z|[\r\n\"'`#]|\\[nr\"])")
@@ -161,7 +170,7 @@ _STAND_IN: Final = re.compile(
 )
 """Values that only stand for one: placeholders, variables, types, constants, paths."""
 _NUMBER: Final = re.compile(r"[\d_,.]+[kKmMbB%]?")
-_PATH: Final = re.compile(r"/|[A-Za-z]:\\")
+_PATH: Final = re.compile(r"\\{0,8}/|[A-Za-z]:\\")
 _CODE: Final = re.compile(r"[A-Za-z_][\w.]*[(\[]|[A-Za-z_]+(?:\.[A-Za-z_]+)+\Z|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+\Z")
 _SNAKE: Final = re.compile(r"[a-z0-9]*(?:_[a-z0-9]+)+")
 _NO_SECRET_STARTS: Final = ("http://", "https://", "!", "@", "/")
@@ -208,8 +217,7 @@ def _assigned_span(text: str, kind: str, word: re.Match[str]) -> tuple[int, int]
     assigned = _ASSIGNED.match(text, word.end())
     if assigned is None or _HARMLESS_TAIL.search(assigned["tail"]):
         return None
-    before = _NAME_BEFORE.search(text[max(0, word.start() - 40) : word.start()])
-    name = (before[0] if before else "") + text[word.start() : assigned.end("tail")]
+    name = _begun(text[max(0, word.start() - 40) : word.start()]) + text[word.start() : assigned.end("tail")]
     if assigned["flag"] and not name.startswith("--"):
         return None
     start, quote, shouted = assigned.end(), assigned["quote"], name.isupper()
@@ -231,6 +239,14 @@ def _assigned_span(text: str, kind: str, word: re.Match[str]) -> tuple[int, int]
         after=text[end : end + 1],
     )
     return (start, end) if _is_secret(value) else None
+
+
+def _begun(before: str) -> str:
+    """Return what of a name stands before its word."""
+    if "\\" in before and (escaped := _ESCAPED.search(before)):
+        return escaped["rest"]
+    found = _NAME_BEFORE.search(before)
+    return found[0] if found else ""
 
 
 def _quoted_end(text: str, start: int, quote: str) -> int:

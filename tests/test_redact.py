@@ -12,6 +12,7 @@ from memoryd.redact import PLACEHOLDER, Redactor
 from tests.support.secrets import (
     CUTS,
     DIGITS,
+    ESCAPES,
     HEX,
     HOSTILE,
     MIXED,
@@ -32,6 +33,17 @@ REDACTOR = Redactor()
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_goes_in_every_way_of_appearing(shape: str, way: str) -> None:
     assert_gone(SHAPES[shape], WAYS[way](SHAPES[shape]))
+
+
+@pytest.mark.parametrize("writer", ESCAPES)
+def test_every_shape_goes_however_it_was_escaped(writer: str) -> None:
+    escape, unescape = ESCAPES[writer]
+    for secret in SHAPES.values():
+        for words in (f"I used {secret}, as you said.", f"PATH=/usr/bin\nVALUE={secret}\n", f"('{secret}');"):
+            clean = REDACTOR.clean(escape(words))
+            assert not leaks(secret, unescape(clean)), clean
+            assert unescape(clean) != words
+            assert REDACTOR.clean(clean) == clean
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -135,6 +147,19 @@ def test_a_value_goes_because_of_its_name(case: str) -> None:
     assert REDACTOR.redact(redacted.text).text == redacted.text
 
 
+@pytest.mark.parametrize("writer", [writer for writer in ESCAPES if "nothing but" not in writer])
+def test_a_value_goes_because_of_its_name_however_it_was_escaped(writer: str) -> None:
+    escape, unescape = ESCAPES[writer]
+    for text, secret in ASSIGNMENTS.values():
+        assert secret not in unescape(REDACTOR.clean(escape(text)))
+
+
+def test_what_was_found_behind_escapes_goes_without_a_piece_of_one() -> None:
+    token, escape = SHAPES["github classic"], ESCAPES["a JSON of nothing but escapes"][0]
+    text = '{"a": "x' + escape(f" {token} ") + 'y", "b": "\\u0041 \\u005c \\\\"}'
+    assert REDACTOR.clean(text) == '{"a": "x\\u0020[REDACTED_SECRET:github]\\u0020y", "b": "\\u0041 \\u005c \\\\"}'
+
+
 KEPT = {
     "sha-1": "commit " + body(40, HEX),
     "sha-256": "sha256:" + body(64, HEX),
@@ -217,6 +242,13 @@ KEPT = {
 def test_look_alikes_stay(case: str) -> None:
     assert REDACTOR.redact(KEPT[case]).text == KEPT[case]
     assert not REDACTOR.contains_secret(KEPT[case])
+
+
+@pytest.mark.parametrize("writer", ESCAPES)
+def test_look_alikes_stay_however_they_were_escaped(writer: str) -> None:
+    for text in KEPT.values():
+        escaped = ESCAPES[writer][0](text)
+        assert REDACTOR.clean(escaped) == escaped
 
 
 @pytest.mark.parametrize("label", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])

@@ -5,7 +5,9 @@ for name, secret in SHAPES.items():
         assert not leaks(secret, redact(way(secret)))
 """
 
+import html
 import json
+import re
 import string
 import urllib.parse
 from collections.abc import Callable
@@ -126,6 +128,37 @@ WAYS: dict[str, Callable[[str], str]] = {
     "a coloured terminal": lambda secret: f"\x1b[32m{secret}\x1b[0m done",
 }  # fmt: skip
 
+
+def unescaped(text: str) -> str:
+    return re.sub(r"\\(?:u00|x)([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
+
+
+ESCAPES: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    "a JSON of nothing but escapes": (
+        lambda text: "".join(f"\\u{ord(each):04x}" for each in text),
+        unescaped,
+    ),
+    "bytes of nothing but escapes": (
+        lambda text: "".join(f"\\x{ord(each):02x}" for each in text),
+        unescaped,
+    ),
+    ".NET": (
+        lambda text: re.sub("[\"&'<>+`]", lambda each: f"\\u{ord(each[0]):04X}", text),
+        unescaped,
+    ),
+    "JSON in .NET": (
+        lambda text: json.dumps(re.sub("[\"&'<>+`]", lambda each: f"\\u{ord(each[0]):04X}", text)),
+        lambda text: unescaped(json.loads(text)),
+    ),
+    "PHP": (lambda text: text.replace("/", "\\/"), lambda text: text.replace("\\/", "/")),
+    "a template": (
+        lambda text: html.escape(text).replace("=", "&#x3D;").replace("+", "&#43;").replace("/", "&#x2F;"),
+        html.unescape,
+    ),
+}
+"""How serialisers write what they need not escape, and how that reads again."""
+
+
 CUTS: dict[str, Callable[[str], str]] = {
     "by dots": lambda secret: f"see {secret[: len(secret) * 2 // 3]}…",
     "in the middle": lambda secret: f"see {secret[: len(secret) // 2]}…120 tokens truncated…{secret[-9:]} end",
@@ -154,6 +187,7 @@ HOSTILE = [
     "sk-", "sk-proj-", "pypi-", "eyJ", "\\neyJ", "AKIA", "token", 'password="', 'password=\\"', "://a:b",
     "-----BEGIN PRIVATE" + " KEY-----",
     "-----END PRIVATE" + " KEY-----", "Cookie: a=", "\\", "a-", "sk-aB3…", "secret\\", "curl ",
+    "\\u0067", "\\\\", "\\u0022token\\u0022:\\u0022", "&amp;", "&#x3D;",
 ]  # fmt: skip
 """Repeated, each of these makes a careless pattern look at the rest of the text from each of its occurrences."""
 ODD = [
@@ -162,4 +196,5 @@ ODD = [
     ".aaaaaa.", "M.aaaaaa.", ":AA", "[... ", "…", "--password ", "a1Q~", "pass: ", "Private-Lines: 1\n", "auth",
     "asic Aa0", "-us1",
     "-----BEGIN PRIVATE" + " KEY-----\nAAAA\\", "AKIA" + "A" * 16 + " ", "x=", "\n", "token[", "İ", "\ud800",
+    "\\u005c", "\\\\u0022", "TOKEN\\u003dabc1\\u002b", "&amp;amp;#x3D;",
 ]  # fmt: skip
