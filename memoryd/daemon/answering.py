@@ -77,7 +77,7 @@ class Answering:
             named = request["threads"]
             threads = [str(name) for name in named] if isinstance(named, list) else []
             done = await forget(self._context, threads, purge=bool(request.get("purge")))
-            return {"threads": list(done.threads), "removed": done.removed}
+            return done.as_json()
         finally:
             self._wakeups.all()
 

@@ -6,7 +6,7 @@ can be repeated: a start, the hourly upkeep and the next consolidation go on wit
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from memoryd import logs
@@ -20,21 +20,36 @@ from memoryd.pipeline.context import Context, in_thread, threads_ended
 from memoryd.pipeline.discover import enqueueing
 from memoryd.pipeline.edits import remember_folder
 from memoryd.pipeline.forget_folder import clean_folder
+from memoryd.text import on_one_line
 from memoryd.workspace import purging, staging
+from memoryd.workspace.purging_remains import Remains
 
 log = logs.get()
 
 PAUSE_SECONDS: Final = 0.02
 SCRUB_TRIES: Final = 50
 """A reader that is in the way (`memoryd status`) is gone within the second, as a rule."""
+MAX_REMAINS: Final = 200
+MAX_SHOWN: Final = 300
+"""Characters of a line that is named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What was forgotten: the sessions by their full ids, and how many statements left the memory at once."""
+    """What was forgotten: the sessions by their full ids, and how many statements left the memory at once.
+
+    `remains` are the lines that still speak of them.
+    """
 
     threads: tuple[str, ...]
     removed: int
+    remains: tuple[Remains, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as `forget --json` prints it; a report travels over the socket as one line."""
+        shown = [{**asdict(each), "text": on_one_line(each.text)[:MAX_SHOWN]} for each in self.remains[:MAX_REMAINS]]
+        unnamed = len(self.remains) - len(shown)
+        return {"threads": list(self.threads), "removed": self.removed, "remains": shown, "remains_unnamed": unnamed}
 
 
 async def forget(context: Context, names: Sequence[str], *, purge: bool = False) -> Forgotten:
@@ -49,8 +64,8 @@ async def forget(context: Context, names: Sequence[str], *, purge: bool = False)
         context.reached("forgetting_begun")
         log.info("forgetting.started", count=len(threads), purge=purge)
         await _stop_work(context)
-        removed = await _finish(context)
-    return Forgotten(tuple(threads), removed)
+        removed, remains = await _finish(context)
+    return Forgotten(tuple(threads), removed, remains)
 
 
 async def reset(context: Context, *, relearn: bool = False) -> None:
@@ -110,8 +125,9 @@ def _concerns(lease: Lease, deed: Forgetting) -> bool:
     return deed.deed is Deed.RESET or lease.kind is JobKind.CONSOLIDATE or lease.job_key in deed.threads
 
 
-async def _finish(context: Context) -> int:
-    """Bring what is under way to its end; return how many statements left the memory."""
+async def _finish(context: Context) -> tuple[int, tuple[Remains, ...]]:
+    """Bring what is under way to its end; return how many statements left the memory, and what still speaks of it."""
+    remains: tuple[Remains, ...] = ()
     now = await context.ledger.read(forgetting.under_way)
     assert now is not None  # looked at by the callers, who hold the lock
     if now.deed is not Deed.RESET:
@@ -119,7 +135,7 @@ async def _finish(context: Context) -> int:
         now = await context.ledger.read(forgetting.under_way) or now
     if now.deed is not Deed.RESET and now.step is Step.MARKED:
         await context.ledger.write(forgetting.end_jobs, now)
-        now = await clean_folder(context, now)
+        now, remains = await clean_folder(context, now)
         context.reached("forgetting_decided")
         await publish_decided(context)
     if now.rewrites and now.step is not Step.REWRITTEN:
@@ -129,7 +145,7 @@ async def _finish(context: Context) -> int:
         context.reached("forgetting_scrubbed")
     await context.ledger.write(forgetting.finish)
     log.info("forgetting.completed", deed=now.deed.value, count=len(now.threads), removed=now.removed)
-    return now.removed
+    return now.removed, remains
 
 
 async def _rewrite(context: Context, now: Forgetting) -> Forgetting:

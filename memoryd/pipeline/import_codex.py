@@ -4,14 +4,14 @@ Nothing is sent, and nothing is written beside Codex's files. Doing it again bri
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
 
 from memoryd import logs
 from memoryd.errors import UsageError
-from memoryd.ledger import jobs
+from memoryd.ledger import jobs, sessions
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Agent, Context, in_thread
 from memoryd.pipeline.discover import enqueueing
@@ -25,6 +25,7 @@ from memoryd.text import plain
 from memoryd.workspace.folder import Folder, Odd
 from memoryd.workspace.gauge import read_foreign
 from memoryd.workspace.headers import UNKNOWN, headers_of
+from memoryd.workspace.importing_withheld import without_sessions
 from memoryd.workspace.layout import ALWAYS_THERE, is_evidence
 from memoryd.workspace.rereading import reread
 from memoryd.workspace.stems import is_stem_of
@@ -69,6 +70,16 @@ class Found:
         }
         self.rows = incoming_of(memory, Agent(READERS[AGENT], (home,)), stems, redactor)
 
+    def threads(self) -> frozenset[str]:
+        """Return the sessions that the rows and the folder are made of."""
+        named = {header.thread_id for header in headers_of(self.folder).values()}
+        return frozenset({*named, *(each.output.thread_id for each in self.rows)} - {""})
+
+    def withhold(self, verdicts: Mapping[str, Verdict], withheld: Collection[str]) -> None:
+        """Take out of the folder what rests on sessions that are not to be remembered, here or there (blocking)."""
+        disabled = {thread_id for thread_id, each in verdicts.items() if each is Verdict.DISABLED}
+        self.folder = without_sessions(self.folder, disabled.union(withheld))
+
 
 async def import_codex(context: Context, homes: Sequence[Path]) -> ImportReport:
     """Import the memory of each Codex home. Raises UsageError, StorageError, GitError."""
@@ -79,6 +90,8 @@ async def import_codex(context: Context, homes: Sequence[Path]) -> ImportReport:
             found = await in_thread(Found, home, context.redactor, report)
             verdicts = await _take_rows(context, found.rows)
             _note(report, verdicts)
+            withheld = await context.ledger.read(_withheld, found.threads())
+            await in_thread(found.withhold, verdicts, withheld)
             known = {Verdict.IMPORTED, Verdict.UNCHANGED, Verdict.NEWER}
             made_of = [
                 each.output.thread_id
@@ -103,14 +116,20 @@ def preview_codex(
     report = ImportReport(AGENT, [str(home) for home in homes], is_dry=True)
     for home in homes:
         found = Found(home, redactor, report)
-        _note(
-            report,
+        verdicts = (
             judge_all(conn, found.rows)
             if conn
-            else {each.output.thread_id: judge(each, None, None) for each in found.rows},
+            else {each.output.thread_id: judge(each, None, None) for each in found.rows}
         )
+        _note(report, verdicts)
+        found.withhold(verdicts, _withheld(conn, found.threads()) if conn else ())
         join_folders(ours, found.folder, report, source=SOURCE, max_summary_bytes=max_summary_bytes)
     return report
+
+
+def _withheld(conn: Connection, threads: Iterable[str]) -> list[str]:
+    rows = (sessions.get_exact(conn, thread_id) for thread_id in threads)
+    return [row.thread_id for row in rows if row is not None and row.is_withheld]
 
 
 async def _take_rows(context: Context, rows: Sequence[Incoming]) -> dict[str, Verdict]:

@@ -24,7 +24,7 @@ from memoryd.ledger.takeover import revoke
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context, in_thread
 from memoryd.pipeline.discover import enqueueing
-from memoryd.pipeline.importing import ImportReport
+from memoryd.pipeline.importing import ImportReport, record_statements, recorded_statements
 from memoryd.text import byte_length
 from memoryd.workspace import mending, protection, publish, staging
 from memoryd.workspace.claims import reparse
@@ -33,6 +33,7 @@ from memoryd.workspace.folder import Folder
 from memoryd.workspace.headers import headers_of
 from memoryd.workspace.history import Change, message, named
 from memoryd.workspace.importing import Joined, join_handbooks, join_summaries
+from memoryd.workspace.importing_record import digest_of
 from memoryd.workspace.layout import (
     AD_HOC_INSTRUCTIONS,
     DIFF_FILE,
@@ -60,11 +61,15 @@ NO_ROOM: Final = "no room is left in memory_summary.md; its sessions are consoli
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What a folder becomes with another one joined to it: the texts that change, the lines that are the person's."""
+    """What a folder becomes with another one joined to it: the texts that change, the lines that are the person's.
+
+    `keys` are what the statements among those say.
+    """
 
     texts: Mapping[str, str]
     persons: Mapping[str, frozenset[str]]
     bullets: int
+    keys: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class _Plan:
     states: Mapping[str, int]
     folder: Folder
     persons: frozenset[str]
+    keys: frozenset[str]
 
 
 def join_folders(ours: Folder, theirs: Folder, report: ImportReport, *, source: str, max_summary_bytes: int) -> Joining:
@@ -90,7 +96,8 @@ def join_folders(ours: Folder, theirs: Folder, report: ImportReport, *, source: 
     bullets = len(handbook.bullets) + len(summary.bullets)
     report.bullets += bullets
     persons = {MEMORY_FILE: handbook.bullets, SUMMARY_FILE: _protected(summary, max_summary_bytes)}
-    return Joining(texts, {path: lines for path, lines in persons.items() if lines}, bullets)
+    keys = handbook.keys | summary.keys
+    return Joining(texts, {path: lines for path, lines in persons.items() if lines}, bullets, keys)
 
 
 def _other_files(ours: Folder, theirs: Folder, report: ImportReport) -> dict[str, str]:
@@ -199,7 +206,8 @@ def _written(
     )
     commit = publish.prepare_commit(context.repository, staged, said, now=context.clock.now(), persons=persons)
     states = {thread_id: each.updated_at for thread_id, each in come.items()}
-    return _Plan(commit, staged.parent, states, Folder.read(work), persons.get(MEMORY_FILE, frozenset()))
+    own = persons.get(MEMORY_FILE, frozenset())
+    return _Plan(commit, staged.parent, states, Folder.read(work), own, joining.keys)
 
 
 def _with_our_names(theirs: Folder, rows: list[SelectedOutput]) -> Folder:
@@ -244,6 +252,7 @@ def _decide(conn: Connection, context: Context, plan: _Plan | None, seen: int | 
     if plan is None:
         return True
     now = context.clock.now()
+    record_statements(conn, recorded_statements(conn) | {digest_of(key) for key in plan.keys})
     revoke(conn, JobKind.CONSOLIDATE, now=now)
     proposals.supersede(conn, now=now)
     publications.decide(conn, NewPublication(plan.commit, plan.base), attempt_id=None, now=now)

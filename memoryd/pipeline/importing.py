@@ -1,14 +1,32 @@
 """What an import of another agent's memory has to say: what came, what was there, what was left out and why."""
 
+import json
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Final
+
+from memoryd.ledger import meta
 
 MAX_NAMED: Final = 50
 """Things left out that are named one by one; the counts hold all."""
 MAX_READ: Final = 1_000
 """Folders and databases that are named: a report travels over the socket as one line."""
+STATEMENTS: Final = f"{meta.IMPORTED}statements"
+"""The key of the digests of statements that came with an import (workspace/importing_record.py)."""
+
+
+def recorded_statements(conn: Connection) -> frozenset[str]:
+    """Return the digests of what came with imports, as far as it has not been forgotten."""
+    return frozenset(json.loads(meta.get(conn, STATEMENTS) or "[]"))
+
+
+def record_statements(conn: Connection, digests: Collection[str]) -> None:
+    """Put these digests in the place of those that were recorded."""
+    if digests or recorded_statements(conn):
+        meta.put(conn, STATEMENTS, json.dumps(sorted(digests)))
 
 
 @dataclass(slots=True)

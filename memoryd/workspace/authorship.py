@@ -31,18 +31,16 @@ class _Hunk:
 
 def person_lines(repo: Repository, commit: str, path: str) -> frozenset[int]:
     """Return the numbers of the lines of a file whose last author is not memoryd."""
-    out = repo.run("blame", "--no-textconv", "--porcelain", commit, "--", path)
-    authors: dict[str, str] = {}
-    name, number, found = "", 0, set[int]()
-    for row in out.decode("utf-8", "replace").split("\n"):
-        if row.startswith("\t"):
-            if authors.get(name) != DAEMON.email:
-                found.add(number)
-        elif row.startswith("author-mail "):
-            authors[name] = row.removeprefix("author-mail ").strip("<>")
-        elif header := re.match(r"([0-9a-f]{40,64}) \d+ (\d+)", row):
-            name, number = header[1], int(header[2])
-    return frozenset(found)
+    return frozenset(number for number, author, _ in _blamed(repo, commit, path) if author != DAEMON.email)
+
+
+def given_back_lines(repo: Repository, commit: str, path: str) -> frozenset[int]:
+    """Return the numbers of a person's lines that memoryd wrote for them last: moved, or brought by an import."""
+    return frozenset(
+        number
+        for number, author, subject in _blamed(repo, commit, path)
+        if author != DAEMON.email and subject == KEPT_SUBJECT
+    )
 
 
 def has_person_commit(repo: Repository, commit: str, path: str) -> bool:
@@ -69,6 +67,23 @@ def removed_by_person(repo: Repository, commit: str) -> Mapping[str, frozenset[s
         for path in ALWAYS_THERE:
             removed[path] |= taken[path]
     return {path: frozenset(keys - {""}) for path, keys in removed.items()}
+
+
+def _blamed(repo: Repository, commit: str, path: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the number of each line of a file with the author and the subject of the commit that it is from."""
+    out = repo.run("blame", "--no-textconv", "--porcelain", commit, "--", path)
+    authors: dict[str, str] = {}
+    subjects: dict[str, str] = {}
+    name, number = "", 0
+    for row in out.decode("utf-8", "replace").split("\n"):
+        if row.startswith("\t"):
+            yield number, authors.get(name, ""), subjects.get(name, "")
+        elif row.startswith("author-mail "):
+            authors[name] = row.removeprefix("author-mail ").strip("<>")
+        elif row.startswith("summary "):
+            subjects[name] = row.removeprefix("summary ")
+        elif header := re.match(r"([0-9a-f]{40,64}) \d+ (\d+)", row):
+            name, number = header[1], int(header[2])
 
 
 def _person_commits(repo: Repository, commit: str, paths: Iterable[str]) -> list[str]:

@@ -32,13 +32,14 @@ class Cleaning:
     """What a clean-up changes: new texts by path (None: the file goes), and how many statements that took out.
 
     `orphans` are rollout summaries that stand, and of which the handbook may say less than they support now; `guessed`
-    the statements that nothing but their words gave away.
+    the statements that nothing but their words gave away; `lost` is what a summary may no longer speak of.
     """
 
     texts: Mapping[str, str | None] = field(default_factory=dict)
     removed: int = 0
     orphans: frozenset[str] = frozenset()
     guessed: tuple[str, ...] = ()
+    lost: Lost = field(default_factory=Lost)
 
 
 def clean_up(
@@ -62,13 +63,14 @@ def clean_up(
     removed = len(handbook.removed)
     if handbook.text != work.text(MEMORY_FILE):
         texts[MEMORY_FILE] = handbook.text
-    summary, lost = _clean_summary(before, work, handbook, gone, persons or {}, max_summary_bytes)
-    removed += len(lost)
+    lost = _lost(before, work, handbook, gone, persons or {})
+    summary, left = _clean_summary(work, handbook, lost, max_summary_bytes if gone.purge else None)
+    removed += len(left)
     if summary != work.text(SUMMARY_FILE):
         texts[SUMMARY_FILE] = summary
     skills = _clean_skills(before, work, gone, person_files)
-    guessed = tuple(dict.fromkeys([*handbook.guessed, *lost]))
-    return Cleaning({**texts, **skills}, removed + len(skills), frozenset(handbook.orphans), guessed)
+    guessed = tuple(dict.fromkeys([*handbook.guessed, *left]))
+    return Cleaning({**texts, **skills}, removed + len(skills), frozenset(handbook.orphans), guessed, lost)
 
 
 def _clean_handbook(before: Folder, work: Folder, gone: Gone) -> CleanHandbook:
@@ -93,32 +95,33 @@ def _clean_handbook(before: Folder, work: Folder, gone: Gone) -> CleanHandbook:
     return again
 
 
-def _clean_summary(
-    before: Folder,
-    work: Folder,
-    handbook: CleanHandbook,
-    gone: Gone,
-    persons: Mapping[str, Collection[str]],
-    max_bytes: int,
-) -> tuple[str, list[str]]:
-    """Return the summary that is left, and which of its statements went."""
+def _clean_summary(work: Folder, handbook: CleanHandbook, lost: Lost, max_bytes: int | None) -> tuple[str, list[str]]:
+    """Return the summary that is left, and which of its statements went; with `max_bytes` it is written anew."""
     text = work.text(SUMMARY_FILE)
-    gone_texts = _gone_texts(before, work)
-    if not text.strip() or not (handbook.removed or gone_texts):
+    if not text.strip() or lost.is_nothing:
         return text, []
-    if gone.purge:
-        new = summary_of_handbook(handbook.text, max_bytes=max_bytes)
-        return new, sorted(set(statements_of(text)) - set(statements_of(new)))
+    if max_bytes is None:
+        return clean_summary(text, lost)
+    new = summary_of_handbook(handbook.text, max_bytes=max_bytes)
+    return new, sorted(set(statements_of(text)) - set(statements_of(new)))
+
+
+def _lost(
+    before: Folder, work: Folder, handbook: CleanHandbook, gone: Gone, persons: Mapping[str, Collection[str]]
+) -> Lost:
+    gone_texts = _gone_texts(before, work)
+    if not (handbook.removed or gone_texts):
+        return Lost()
     standing = parse_handbook(handbook.text).groups
     own = frozenset(persons.get(SUMMARY_FILE, ()))
     stays = [*_evidence(work), *statements_of(handbook.text), *(group.title for group in standing), *own]
-    lost = Lost(
+    return Lost(
         titles=frozenset(handbook.titles) - {group.title.casefold() for group in standing},
         cwds=frozenset(handbook.cwds) - {(group.cwd or "").casefold() for group in standing} - {""},
-        words=ForgottenWords.of([*gone_texts, *handbook.removed], stays, strict=False),
+        words=ForgottenWords.of([*gone_texts, *handbook.removed], stays, strict=gone.purge),
         persons=own,
+        is_nothing=False,
     )
-    return clean_summary(text, lost)
 
 
 def _clean_skills(before: Folder, work: Folder, gone: Gone, person_files: Collection[str]) -> dict[str, str | None]:

@@ -1,7 +1,7 @@
 """memory_summary.md without what rested on evidence that is gone, or written anew from the handbook that is left."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from memoryd.text import byte_length
@@ -28,13 +28,14 @@ MAX_PREFERENCES: Final = 12
 class Lost:
     """What the summary may no longer speak of: groups by title and cwd (letter case folded), and words.
 
-    `persons` are the lines that are a person's, and stay.
+    `persons` are the lines that are a person's, and stay. `is_nothing`: no evidence went.
     """
 
-    titles: frozenset[str]
-    cwds: frozenset[str]
-    words: ForgottenWords
+    titles: frozenset[str] = frozenset()
+    cwds: frozenset[str] = frozenset()
+    words: ForgottenWords = field(default_factory=ForgottenWords)
     persons: frozenset[str] = frozenset()
+    is_nothing: bool = True
 
 
 def clean_summary(text: str, lost: Lost) -> tuple[str, list[str]]:

@@ -44,6 +44,10 @@ class ForgottenWords:
             return bool(hits)
         return len(hits) >= MANY or 2 * len(words & self.stays) < len(words)
 
+    def found_in(self, text: str) -> list[str]:
+        """Return the words of a text that are of the forgotten alone, in their order."""
+        return [word for word in dict.fromkeys(words_of(text)) if word in self.gone]
+
     def without(self, text: str) -> str:
         """Return a text without the sentences that rest on what was forgotten."""
         if not self.are_in(text):

@@ -24,13 +24,14 @@ _OLDER: Final = OLDER_TOPICS.casefold()
 class Joined:
     """A joined text; `bullets` are the rows of the statements that came, `groups` how many blocks or topics did.
 
-    `dropped` counts what found no room.
+    `dropped` counts what found no room; `keys` are what those statements say.
     """
 
     text: str
     bullets: frozenset[str] = frozenset()
     groups: int = 0
     dropped: int = 0
+    keys: frozenset[str] = frozenset()
 
 
 def join_handbooks(ours: str, theirs: str, *, source: str) -> Joined:
@@ -53,8 +54,7 @@ def join_handbooks(ours: str, theirs: str, *, source: str) -> Joined:
     blocks = [render_outline(_alone(node)).strip("\n") for node in come]
     head = ours if any(_groups(root)) else ""
     text = "\n\n".join([*([head.strip("\n")] if head.strip() else []), *blocks])
-    bullets = frozenset(row for node in come for line in _statements(node) for row in line.lines)
-    return Joined(f"{text}\n" if come else ours, bullets if come else frozenset(), len(come))
+    return _joined(f"{text}\n" if come else ours, [line for node in come for line in _statements(node)], len(come))
 
 
 def join_summaries(ours: str, theirs: str, *, max_bytes: int) -> Joined:
@@ -66,14 +66,19 @@ def join_summaries(ours: str, theirs: str, *, max_bytes: int) -> Joined:
         return Joined(ours)
     other = read_outline(theirs)
     if not ours.strip():
-        return Joined(theirs, frozenset(row for line in _listed(other) for row in line.lines), 1)
+        return _joined(theirs, list(_listed(other)), 1)
     root = read_outline(ours)
     room = _Room(max_bytes - byte_length(ours))
     added = [line for name in _LISTS for line in _join_lists(_part(root, name), _part(other, name), room)]
     scopes = _join_indexes(_part(root, _INDEX), _part(other, _INDEX), room)
     if not added and not scopes:
         return Joined(ours, dropped=room.dropped)
-    return Joined(render_outline(root), frozenset(row for line in added for row in line.lines), scopes, room.dropped)
+    return _joined(render_outline(root), added, scopes, room.dropped)
+
+
+def _joined(text: str, come: list[Line], groups: int, dropped: int = 0) -> Joined:
+    rows = frozenset(row for line in come for row in line.lines)
+    return Joined(text, rows, groups, dropped, frozenset(line.key for line in come))
 
 
 @dataclass(slots=True)

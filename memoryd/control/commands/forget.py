@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+from typing import Any, Final
 
 from memoryd import config
 from memoryd.clock import SystemClock
@@ -14,6 +15,9 @@ from memoryd.errors import LedgerBusy, UsageError
 from memoryd.pipeline.forget import forget
 from memoryd.workspace.layout import Home
 from memoryd.workspace.notes import request_to_forget
+
+SHOWN: Final = 20
+WIDTH: Final = 120
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,23 +59,36 @@ def _leave_request(settings: Settings, args: argparse.Namespace) -> int:
     return 0
 
 
-def _told(done: dict[str, object]) -> list[str]:
-    threads = done["threads"]
-    number = len(threads) if isinstance(threads, list) else 0
-    lines = [f"{plural(number, 'session')} forgotten; {plural(int(str(done['removed'])), 'statement')} left the memory"]
+def _told(done: dict[str, Any]) -> list[str]:
+    number, removed = plural(len(done["threads"]), "session"), plural(done["removed"], "statement")
+    lines = [f"{number} forgotten; {removed} left the memory", *_remaining(done)]
     if done["purged"]:
         lines.append("history before now is purged: it begins anew; backups and damaged ledgers are removed")
     lines.append("they are not extracted again, unless `memoryd sessions set-mode ID enabled` says so")
     return lines
 
 
-async def _forget(settings: Settings, threads: list[str], *, purge: bool) -> dict[str, object]:
+def _remaining(done: dict[str, Any]) -> list[str]:
+    """Name the lines that still speak of what was forgotten, and say why they stand."""
+    remains, unnamed = done["remains"], done["remains_unnamed"]
+    if not remains:
+        return ["no other line of the memory folder speaks of it"]
+    many = len(remains) + unnamed
+    lines = [f"{plural(many, 'line')} of the memory folder still {'speak' if many > 1 else 'speaks'} of it:"]
+    for each in remains[:SHOWN]:
+        lines += [f"  {each['path']}:{each['line']}: {each['text'][:WIDTH]}", f"    {each['how']}; {each['why']}"]
+    rest = many - min(len(remains), SHOWN)
+    lines += [f"  and {rest} more (--json names more)"] if rest else []
+    return [*lines, "take out by hand what is not to stand there: what you remove stays away"]
+
+
+async def _forget(settings: Settings, threads: list[str], *, purge: bool) -> dict[str, Any]:
     """Forget here, or ask the daemon that holds the lock to."""
     home = Home(settings.home)
     try:
         async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="forget") as context:
             done = await forget(context, threads, purge=purge)
-            return {"threads": list(done.threads), "removed": done.removed, "purged": purge}
+            return {**done.as_json(), "purged": purge}
     except LedgerBusy:
         if not daemon_holds(home):
             raise
