@@ -31,10 +31,11 @@ class Reason(StrEnum):
 
 _OWN: Final = {Part.CALL: Reason.OWN_CALL, Part.OUTPUT: Reason.OWN_OUTPUT}
 BASE64_MARK: Final = "[... base64 omitted ...]"
-_LESS = r"(?:[<＜]|&(?:amp;){0,4}(?:lt|#0{0,4}60|#x0{0,4}3c);|\\{1,8}(?:u003c|x3c)|%3c)"
-_GREATER = r"(?:[>＞]|&(?:amp;){0,4}(?:gt|#0{0,4}62|#x0{0,4}3e);|\\{1,8}(?:u003e|x3e)|%3e)"
-_SLASH = r"(?:\\{0,8}[/／]|&(?:amp;){0,4}#(?:0{0,4}47|x0{0,4}2f);|\\{1,8}(?:u002f|x2f)|%2f)"
-"""Angle brackets and the slash as they are, in full width, escaped for HTML or JSON (any number of times) or a URL."""
+_LESS = r"(?:[<＜]|&(?:amp;){0,4}(?:lt|#0{0,4}60|#x0{0,4}3c);?|\\{1,8}(?:[<＜]|u003c|u\{0{0,4}3c\}|x3c|074)|%3c)"
+_GREATER = r"(?:[>＞]|&(?:amp;){0,4}(?:gt|#0{0,4}62|#x0{0,4}3e);?|\\{1,8}(?:[>＞]|u003e|u\{0{0,4}3e\}|x3e|076)|%3e)"
+_SLASH = r"(?:\\{0,8}[/／]|&(?:amp;){0,4}#(?:0{0,4}47|x0{0,4}2f);?|\\{1,8}(?:u002f|u\{0{0,4}2f\}|x2f|057)|%2f)"
+"""Angle brackets and the slash as they are, in full width, and escaped: for HTML, JSON or a program's text (any number
+of times), Markdown or a URL."""
 _JOINERS = re.compile("[\xad\u034f\u180e\u200c\u200d\ufe00-\ufe0f]")
 """What nobody sees and some scripts need: it stays, but in a tag."""
 _DATA_URL = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/]{64,}={0,2}")

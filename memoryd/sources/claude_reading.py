@@ -163,6 +163,8 @@ class _Session:
         for block in decode_message(record.row.message).blocks:
             kind = block.type
             if kind.endswith(RESULT_SUFFIX):
+                self._say(words, spot)
+                words = []
                 self._result(block, decode_result(record.row.result), spot)
             elif kind in MEDIA:
                 self._reading.dropped[MEDIA[kind]] += 1

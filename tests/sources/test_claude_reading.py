@@ -122,6 +122,15 @@ def test_several_texts_of_one_row_are_one_item_around_what_is_not_the_persons(tm
     assert reading.dropped == Counter(reminder=1)
 
 
+def test_parts_of_a_row_come_in_its_order_so_that_what_is_opened_in_one_hides_the_next(tmp_path: Path) -> None:
+    result = {"type": "tool_result", "tool_use_id": "c", "content": "printed"}
+    items, _ = read_rows(
+        tmp_path,
+        user([result, {"type": "text", "text": "one <private>"}, result, {"type": "text", "text": "two"}]),
+    )
+    assert told(items) == [(OUTPUT, "printed"), (HUMAN, "one <private>"), (OUTPUT, "printed"), (HUMAN, "two")]
+
+
 # what a person types while the agent is busy
 
 
