@@ -30,6 +30,7 @@ DATABASE = "opencode.db"
 OTHER_DATABASES = ("opencode-", ".db")  # of other channels: opencode-dev.db
 MARK = "#"
 NANOSECONDS = 1_000_000  # of a millisecond
+FARTHEST_MS = 9_000_000_000_000  # the year 2255: what is written as later still is in nanoseconds an integer of 64 bits
 
 
 @dataclass(slots=True)
@@ -232,4 +233,5 @@ def _split(path: Path) -> tuple[Path, str | None]:
 
 
 def _file(store: Path, session_id: str, updated_ms: int, rows: int) -> SessionFile:
-    return SessionFile(AGENT, f"{store}{MARK}{session_id}", rows, updated_ms * NANOSECONDS)
+    changed_ms = max(-FARTHEST_MS, min(FARTHEST_MS, updated_ms))
+    return SessionFile(AGENT, f"{store}{MARK}{session_id}", rows, changed_ms * NANOSECONDS)

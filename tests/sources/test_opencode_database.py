@@ -439,6 +439,17 @@ def test_a_session_without_a_time_is_an_error_of_its_own(
     assert reader.head(two).thread_id == "opencode:ses_two"
 
 
+@pytest.mark.parametrize("changed_ms", [2**63 - 1, -(2**63), 253_402_300_799_999])
+def test_a_time_that_no_clock_shows_is_a_number_that_can_be_kept(
+    reader: OpenCodeReader, home: Path, store: Path, changed_ms: int
+) -> None:
+    with closing(connect(store)) as connection:
+        connection.execute("UPDATE session SET time_updated = ?", (changed_ms,))
+        connection.commit()
+    (file,) = reader.find([home])
+    assert abs(file.mtime_ns) < 2**63
+
+
 def test_rows_of_the_wrong_type_are_counted_or_passed_over(reader: OpenCodeReader, home: Path, store: Path) -> None:
     with closing(connect(store)) as connection:
         connection.execute(MESSAGE, ("msg_x", "late", 1, b"\xff\xfe"))
