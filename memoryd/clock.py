@@ -81,11 +81,23 @@ def uptime(source: Path = BOOT_ID) -> Uptime:
 _PROCESS: Final = f"process-{os.urandom(8).hex()}"
 
 
+def in_calendar(instant: float) -> datetime:
+    """Return epoch seconds as a moment in UTC; one whose year has not four digits becomes the nearest that has them.
+
+    Sessions say when they were recorded, and a program or a damaged file may say anything.
+    """
+    return datetime.fromtimestamp(min(max(instant, _FIRST), _LAST), UTC)
+
+
+_FIRST: Final = datetime(1000, 1, 2, tzinfo=UTC).timestamp()
+_LAST: Final = datetime(9999, 12, 30, 23, 59, 59, tzinfo=UTC).timestamp()
+
+
 def rfc3339(instant: float) -> str:
     """Render epoch seconds as `2026-11-29T09:38:15+00:00` (whole seconds)."""
-    return datetime.fromtimestamp(int(instant), UTC).isoformat()
+    return in_calendar(int(instant)).isoformat()
 
 
 def utc_day(instant: float) -> str:
     """Render the UTC day of an instant as `2026-11-29`."""
-    return datetime.fromtimestamp(instant, UTC).date().isoformat()
+    return in_calendar(instant).date().isoformat()

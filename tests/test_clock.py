@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
+from datetime import timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from memoryd.clock import SystemClock, rfc3339, uptime, utc_day
+from memoryd.clock import SystemClock, in_calendar, rfc3339, uptime, utc_day
 from tests.support.clock import FakeClock
 
 
@@ -22,6 +23,15 @@ async def test_the_system_clock_waits_without_going_back() -> None:
 def test_instants_are_written_in_utc() -> None:
     assert rfc3339(1_795_945_095.9) == "2026-11-29T09:38:15+00:00"
     assert utc_day(1_795_945_095.9) == "2026-11-29"
+
+
+@pytest.mark.parametrize(
+    ("instant", "day"), [(-(2.0**62), "1000-01-02"), (2.0**62, "9999-12-30"), (-1.0, "1969-12-31")]
+)
+def test_an_instant_in_no_year_of_four_digits_becomes_the_nearest_that_is(instant: float, day: str) -> None:
+    assert utc_day(instant) == rfc3339(instant)[:10] == day
+    for hours in (-14, 14):
+        assert in_calendar(instant).astimezone(timezone(timedelta(hours=hours))).tzinfo is not None
 
 
 async def test_the_fake_clock_stands_still_until_it_is_moved(clock: FakeClock) -> None:

@@ -4,9 +4,9 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 from memoryd import logs
+from memoryd.clock import in_calendar
 from memoryd.config import Settings
 from memoryd.daemon.progress import Progress, Step
 from memoryd.redact import Redactor
@@ -41,7 +41,7 @@ def moment(instant: float | None) -> str:
     """Render epoch seconds in local time for people: `2026-11-29 09:38:15`."""
     if instant is None:
         return "never"
-    return datetime.fromtimestamp(instant, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return in_calendar(instant).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def size_of(count: int | None) -> str:

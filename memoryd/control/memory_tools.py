@@ -8,12 +8,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from memoryd.agent.views import LINE_OFFSET
-from memoryd.clock import SystemClock
+from memoryd.clock import SystemClock, utc_day
 from memoryd.config import Settings
 from memoryd.control import claims_told
 from memoryd.errors import MemorydError, UsageError
@@ -148,7 +147,7 @@ def rows_of(hits: Sequence[Hit], clean: reading.Clean) -> Iterator[str]:
             f"[{hit.mark}]" if hit.mark else "",
             "everywhere" if hit.scope == GLOBAL_SCOPE else hit.scope,
         ]
-        day = datetime.fromtimestamp(hit.updated_at, UTC).strftime("%Y-%m-%d") if hit.updated_at else ""
+        day = utc_day(hit.updated_at) if hit.updated_at else ""
         yield f"{hit.path}:{lines}  {', '.join(filter(None, (*facts, day)))}"
         yield f"  {clean(on_one_line(hit.snippet or hit.text))}"
         if hit.threads:

@@ -5,6 +5,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from memoryd.clock import in_calendar
 from memoryd.ledger.outputs import SelectedOutput
 
 _ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -24,7 +25,7 @@ def session_stem(thread_id: str, started_or_updated_at: float, slug: str | None)
     identity = _as_uuid(thread_id)
     instant = _uuid_time(identity) if identity is not None else None
     if instant is None:
-        instant = datetime.fromtimestamp(int(started_or_updated_at), UTC)
+        instant = in_calendar(int(started_or_updated_at))
     parts = [instant.strftime(_STAMP), _hash(thread_id), _clean_slug(slug or "")]
     return "-".join(part for part in parts if part)
 

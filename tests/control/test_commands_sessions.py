@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from memoryd.daemon.control_socket import Request, Tell
@@ -33,6 +35,20 @@ def test_those_that_one_reason_leaves_out_are_listed_alone(shell: Shell) -> None
     assert (said.code, said.err.count("\n")) == (2, 1)
     assert "home_directory" in said.err
     assert "too_old" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [("9999-12-31T23:59:59-12:00", "9999-12-30"), ("0001-01-01T00:00:00+14:00", "1000-01-0"), ("1969-01-01", "196")],
+)
+def test_a_session_of_no_time_that_a_calendar_has_is_listed_and_explained(shell: Shell, said: str, shown: str) -> None:
+    path = shell.record()
+    path.write_text(re.sub(r'"timestamp": ?"[^"]+"', f'"timestamp":"{said}"', path.read_text()))
+    assert shell("sync", "--now").code == 0
+    for words in (["sessions"], ["explain", THREAD], ["explain", THREAD, "--show-input"], ["status"], ["jobs"]):
+        told = shell(*words)
+        assert (told.code, told.err) == (0, ""), words
+    assert shown in shell("explain", THREAD).out
 
 
 @pytest.mark.parametrize("reason", ["too_fresh", "too_old", "consent", "unreadable"])
