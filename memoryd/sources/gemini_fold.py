@@ -7,6 +7,7 @@ it still stands. A list that begins with a summary is a compression: what was sa
 """
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Raw
 
@@ -18,11 +19,10 @@ from memoryd.sources.gemini_records import (
     is_context,
     is_message,
     is_summary,
-    is_whole_message,
     listed,
     patched,
 )
-from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.jsonl import Line, SessionBytes, Stretch
 from memoryd.sources.rawjson import as_text
 
 # how the program begins a message, and the patch after every message that only says when that was
@@ -35,16 +35,13 @@ class Fold:
     """Takes in the records of a session once, and then says of each line what is left of it.
 
     Lines that were REWRITTEN have a later form, those that were WITHDRAWN were taken back; of the list in line
-    `list_line` the messages at `list_positions` have no line of their own. Only beside a list it matters which words a
-    message had: a fold that did not keep them `wants_words` when it meets one.
+    `list_line` the messages at `list_positions` have no line of their own.
     """
 
-    def __init__(self, *, keeps_words: bool = True) -> None:
+    def __init__(self) -> None:
         self.list_line = -1
         self.list_positions: set[int] = set()
         self.unknown_rewinds = 0
-        self.wants_words = False
-        self._keeps_words = keeps_words
         self._fates = bytearray()  # a byte for each line
         self._places: dict[int, int] = {}  # hash of an id: its line, or -1 - its position in the list; in order
         self._words: dict[int, int] = {}  # hash of a user message's id: hash of its content
@@ -54,35 +51,8 @@ class Fold:
         """Say what is left of a line."""
         return self._fates[index] if index < len(self._fates) else STANDS
 
-    def glance(self, source: SessionBytes) -> None:
-        """Take in all lines by how they begin, without their words.
-
-        A usual one is not decoded, whatever else it holds: but one that rewrites another must be whole to be believed.
-        """
-        index, begin = 0, BEGINNING.match
-        for stretch in source.stretches():
-            data, start = stretch.data, stretch.start
-            if data is None or not stretch.ended:
-                self.other(Line(index, data, stretch.ended))
-                index += 1
-                continue
-            while (end := data.find(b"\n", start)) >= 0:
-                record = begin(data, start, end)
-                if record is None:
-                    self.other(Line(index, data[start:end], True))
-                elif (own := record[1]) is not None:
-                    digest = hash(own)
-                    if digest not in self._places:
-                        self._places[digest] = index
-                    elif is_whole_message(line := data[start:end]):
-                        self._message(index, digest, None)
-                    else:
-                        self.other(Line(index, line, True))
-                index, start = index + 1, end + 1
-            self._forget()
-
-    def other(self, line: Line) -> None:
-        """Take in the record of any other line."""
+    def take(self, line: Line) -> None:
+        """Take in the record of the next line."""
         record, _ = decode_record(line)
         if record is None:
             return
@@ -98,7 +68,7 @@ class Fold:
         if before is not None:
             self._give_up(before, REWRITTEN)
         self._places[digest] = index
-        if words is not None and self._keeps_words:
+        if words is not None:
             self._words[digest] = hash(bytes(words))
         self._forget()
 
@@ -129,7 +99,6 @@ class Fold:
         if any(is_summary(message) for message in messages):
             self._compressed = {_digest(message.id): index for message in messages}
             return
-        self.wants_words = not self._keeps_words
         before, self._places, self.list_line, self.list_positions = self._places, {}, index, set()
         for position, message in enumerate(messages):
             self._stand(position, message, before.pop(_digest(message.id), -1))
@@ -163,14 +132,54 @@ class Fold:
 
 
 def fold_lines(source: SessionBytes) -> Fold:
-    """Find out what is left of the lines of a session."""
-    fold = Fold(keeps_words=False)
-    fold.glance(source)
-    if fold.wants_words:
-        fold = Fold()
+    """Find out what is left of the lines of a session; of one that is plain all of them are."""
+    fold = Fold()
+    if not _is_plain(source):
         for line in source.lines():
-            fold.other(line)
+            fold.take(line)
     return fold
+
+
+def _is_plain(source: SessionBytes) -> bool:
+    """Tell whether nothing was taken back or replaced, but for messages that were written anew right after themselves.
+
+    So it is in nearly every session, and the lines tell by how they begin; any other is looked into.
+    """
+    last, known = b"", dict[bytes, None]()
+    for stretch in source.stretches():
+        for own in _beginnings(stretch):
+            if own is None or (own != last and own in known):
+                return False
+            known[own], last = None, own
+        if len(known) > MAX_MESSAGES:
+            forget_oldest(known, MAX_MESSAGES)
+    return True
+
+
+def _beginnings(stretch: Stretch) -> Iterator[bytes | None]:
+    """Yield the id of every message; None for a line that may change what others say."""
+    data, start, begin = stretch.data, stretch.start, BEGINNING.match
+    if data is None or not stretch.ended:
+        if _is_edit(Line(0, data, stretch.ended)):
+            yield None
+        return
+    while (end := data.find(b"\n", start)) >= 0:
+        record = begin(data, start, end)
+        if record is not None:
+            if (own := record[1]) is not None:
+                yield own
+        elif _is_edit(Line(0, data[start:end], ended=True)):
+            yield None
+        start = end + 1
+
+
+def _is_edit(line: Line) -> bool:
+    """Tell whether a line may change what others say, or is a message that does not begin as the program writes it."""
+    record, _ = decode_record(line)
+    if record is None:
+        return False
+    is_changing = bool(record.rewind_to) or is_message(record)
+    return is_changing or not all(is_context(message) for message in listed(patched(record).messages))
 
 
 def _digest(raw: Raw) -> int:

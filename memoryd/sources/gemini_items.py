@@ -26,14 +26,14 @@ class Telling:
 
     def other_agent(self, texts: Sequence[str], spot: Spot) -> None:
         """Tell what another agent reports."""
-        text = "\n\n".join(text.strip() for text in texts)
+        text = "\n\n".join([text.strip() for text in texts])
         if text:
             self.stream.give(Item(OTHER_AGENT, text, spot.ordinal, spot.at, spot.cwd))
 
     def assistant(self, texts: Sequence[str], message_id: str | None, spot: Spot) -> None:
         """Tell what the agent said."""
         if texts:
-            text = "\n\n".join(text.strip() for text in texts)
+            text = "\n\n".join([text.strip() for text in texts])
             item = Item(ASSISTANT_FINAL, text, spot.ordinal, spot.at, spot.cwd)
             self.stream.answer(item, message_id, undecided=True)
 

@@ -7,13 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from memoryd.sources.items import HARNESS_CONTEXT, HUMAN, OTHER_AGENT, Item
+from memoryd.sources.items import HARNESS_CONTEXT, HUMAN, OTHER_AGENT, Item, ItemKind
 from memoryd.sources.parts import Part, Spot
 from memoryd.sources.rawjson import UNREADABLE, as_fields, as_list, as_text, is_text, is_true
 
@@ -122,8 +120,11 @@ MARKERS = (
     ("here is a summary of changes in the user's editor context", Part(None, "", "editor_context")),
     ("system: please continue.", Part(None, "", "harness")),
 )
-_LONGEST_MARKER = max(len(marker) for marker, _ in MARKERS)
-_FILES_OPEN = re.compile(r"^[ \t]*--- Content from referenced files ---[ \t]*$", re.MULTILINE)
+_OPENINGS = tuple(opening for opening, _ in MARKERS)
+_LONGEST_MARKER = max(map(len, _OPENINGS))
+_PERSON = Part(HUMAN, "")
+_FILES_LINE = "--- Content from referenced files ---"
+_FILES_OPEN = re.compile(rf"^[ \t]*{_FILES_LINE}[ \t]*$", re.MULTILINE)
 _FILES_CLOSE = re.compile(r"^[ \t]*--- End of content ---[ \t]*$", re.MULTILINE)
 _INJECTED = re.compile(r"(?ims)^[ \t]*<(system-reminder|hook_context)>.*?(?:</\1>|\Z)")
 _COMMAND = re.compile(r"\?|/[a-z?][\w.:-]*", re.IGNORECASE)
@@ -181,7 +182,7 @@ def human_parts(texts: Sequence[str]) -> list[Part]:
     own, had_files = _without_files(texts)
     parts = [Part(None, "", "referenced_files")] if had_files else []
     for text in own:
-        words, removed = _INJECTED.subn("", text)
+        words, removed = _INJECTED.subn("", text) if "<" in text else (text, 0)
         parts += [Part(None, "", "reminder")] * removed
         trimmed = words.strip()
         if trimmed:
@@ -194,12 +195,15 @@ def human_parts(texts: Sequence[str]) -> list[Part]:
 
 def part_items(parts: Sequence[Part], spot: Spot, dropped: Counter[str]) -> list[Item]:
     """Turn parts into items, one per run of the same speaker; what is dropped is counted."""
-    dropped.update(part.reason for part in parts if part.kind is None)
-    kept = [(part.kind, part.text) for part in parts if part.kind is not None]
-    return [
-        Item(kind, "\n\n".join(text for _, text in run), spot.ordinal, spot.at, spot.cwd)
-        for kind, run in groupby(kept, key=itemgetter(0))
-    ]
+    runs: list[tuple[ItemKind, list[str]]] = []
+    for part in parts:
+        if part.kind is None:
+            dropped[part.reason] += 1
+        elif runs and runs[-1][0] is part.kind:
+            runs[-1][1].append(part.text)
+        else:
+            runs.append((part.kind, [part.text]))
+    return [Item(kind, "\n\n".join(texts), spot.ordinal, spot.at, spot.cwd) for kind, texts in runs]
 
 
 @dataclass(slots=True)
@@ -250,10 +254,9 @@ def _kind_of_medium(mime: str | None) -> str:
 
 def _by_marker(text: str) -> Part:
     start = text[:_LONGEST_MARKER].lower()
-    for opening, speaker in MARKERS:
-        if start.startswith(opening):
-            return speaker
-    return Part(HUMAN, "")
+    if not start.startswith(_OPENINGS):
+        return _PERSON
+    return next(speaker for opening, speaker in MARKERS if start.startswith(opening))
 
 
 def _without_files(texts: Sequence[str]) -> tuple[list[str], bool]:
@@ -261,7 +264,14 @@ def _without_files(texts: Sequence[str]) -> tuple[list[str], bool]:
 
     A file may itself hold the closing line: the last one counts, and where there is none the files go to the end.
     """
-    opened = next(((index, found) for index, text in enumerate(texts) if (found := _FILES_OPEN.search(text))), None)
+    opened = next(
+        (
+            (index, found)
+            for index, text in enumerate(texts)
+            if _FILES_LINE in text and (found := _FILES_OPEN.search(text))
+        ),
+        None,
+    )
     if opened is None:
         return list(texts), False
     first, opening = opened

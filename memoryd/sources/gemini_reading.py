@@ -1,11 +1,12 @@
 """The stream of items of one Gemini CLI session, with what is seen on the way gathered in the Reading."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from memoryd.sources.gemini_ends import end_of_lines
 from memoryd.sources.gemini_fold import REWRITTEN, STANDS, WITHDRAWN, Fold, fold_lines
 from memoryd.sources.gemini_items import Telling
-from memoryd.sources.gemini_parts import CONTEXT_MARKER, parse_content, usual_content
+from memoryd.sources.gemini_parts import CONTEXT_MARKER, Content, parse_content, usual_content
 from memoryd.sources.gemini_records import (
     GEMINI,
     USER,
@@ -43,6 +44,7 @@ def read_lines(source: SessionBytes, cwd: str | None, reading: Reading) -> Stret
         reading.unknown["$rewindTo"] += fold.unknown_rewinds
     session = Session(ItemStream(reading), cwd, fold)
     yield from session.stream.rows(source, USUAL, session.usual, session.other)
+    session.settle()
     yield session.stream.end(source, *end_of_lines(source))
 
 
@@ -58,11 +60,12 @@ def read_document(document: Record, cwd: str | None, reading: Reading, size: int
         else:
             session.message(message, index)
             yield session.stream.decided()
+    session.settle()
     yield session.stream.flush("the session", size)
 
 
 class Session:
-    """A session's messages, one after the other."""
+    """A session's messages, one after the other; the last one stays open, since it may be written anew in a moment."""
 
     def __init__(self, stream: ItemStream, cwd: str | None, fold: Fold) -> None:
         self.stream = stream
@@ -70,6 +73,8 @@ class Session:
         self._cwd = cwd
         self._fold = fold
         self._saw_context = False
+        self._open_id: str | None = None
+        self._tell_open = _nothing
 
     def usual(self, record: UsualRecord, index: int) -> bool:
         """Take a record that is as nearly all are."""
@@ -85,11 +90,28 @@ class Session:
             self.stream.last = record
         return is_taken
 
+    def settle(self) -> None:
+        """Tell the message that is open: nothing comes any more that could be it, written anew."""
+        self._tell_open()
+        self._tell_open = _nothing
+
+    def _open(self, message_id: str | None, tell: Callable[[], None]) -> None:
+        """Take in the next message; `tell` tells it, once it is certain not to be written anew."""
+        if not message_id or message_id != self._open_id:
+            self.settle()
+        self._open_id, self._tell_open = message_id, tell
+
     def _usual_agent(self, record: UsualRecord, index: int) -> bool:
         content = usual_content(record.content)
         results = [usual_content(call.result) for call in record.tool_calls]
         if content is None or None in results:
             return False
+        self._open(record.id, partial(self._tell_usual_agent, record, index, content, results))
+        return True
+
+    def _tell_usual_agent(
+        self, record: UsualRecord, index: int, content: Content, results: Sequence[Content | None]
+    ) -> None:
         at = record.at.timestamp() if record.at else None
         spot = Spot(index, at, self._cwd)
         self._drop(content.dropped)
@@ -102,19 +124,20 @@ class Session:
                 self._telling.responses(result.responses, Spot(index, ended, self._cwd))
         for called in content.calls:
             self._telling.call(called, spot)
-        return True
 
     def _usual_user(self, record: UsualRecord, index: int) -> bool:
         content = usual_content(record.content)
         if content is None or (content.texts and content.texts[0].lstrip().startswith(CONTEXT_MARKER)):
             return False
-        at = record.at.timestamp() if record.at else None
-        spot = Spot(index, at, self._cwd)
+        self._open(record.id, partial(self._tell_usual_user, record, index, content))
+        return True
+
+    def _tell_usual_user(self, record: UsualRecord, index: int, content: Content) -> None:
+        spot = Spot(index, record.at.timestamp() if record.at else None, self._cwd)
         self._drop(content.dropped)
         if content.texts:
             self._telling.user(content.texts, spot)
         self._telling.responses(content.responses, spot)
-        return True
 
     def other(self, line: Line) -> None:
         """Take any other line."""
@@ -134,8 +157,11 @@ class Session:
             self.message(record, line.index)
 
     def message(self, record: Record, ordinal: int) -> None:
-        """Tell what a message says and does."""
+        """Take in a message, whatever is in it."""
         spot = Spot(ordinal, parse_instant(record.timestamp), self._cwd)
+        self._open(as_text(record.id), partial(self._tell, record, spot))
+
+    def _tell(self, record: Record, spot: Spot) -> None:
         kind = as_text(record.type) or ""
         if kind not in KINDS:
             self.stream.reading.unknown[kind or "message"] += 1
@@ -184,5 +210,9 @@ class Session:
                 self.stream.reading.dropped["compaction"] += 1
 
     def _drop(self, reasons: Sequence[str]) -> None:
-        if reasons:
-            self.stream.reading.dropped.update(reasons)
+        for reason in reasons:
+            self.stream.reading.dropped[reason] += 1
+
+
+def _nothing() -> None:
+    """Tell of a message that was told already."""

@@ -77,11 +77,6 @@ class UsualRecord(msgspec.Struct, gc=False):
     session_id: None = msgspec.field(default=None, name="sessionId")
 
 
-class _Named(msgspec.Struct, gc=False):
-    id: str = ""
-
-
-_named = msgspec.json.Decoder(_Named)
 USUAL = msgspec.json.Decoder(UsualRecord)
 _record = msgspec.json.Decoder(Record)
 
@@ -136,14 +131,6 @@ def is_known(record: Record) -> bool:
 def is_message(record: Record) -> bool:
     """Tell a message: only they have a text as id."""
     return bool(record.id) and bytes(memoryview(record.id)[:1]) == b'"'
-
-
-def is_whole_message(line: bytes) -> bool:
-    """Tell whether a line that begins as a message is one to its end."""
-    try:
-        return bool(_named.decode(line).id)
-    except UNREADABLE:
-        return False
 
 
 def patched(record: Record) -> Record:

@@ -21,14 +21,13 @@ MCP_DISPLAY = "MCP Server)"  # how Gemini CLI shows the tools of a server, whate
 MAX_OPEN_CALLS = 4096
 
 UNTRUSTED_OPEN, UNTRUSTED_CLOSE = "<untrusted_context>", "</untrusted_context>"
-# lines that the program puts after what a command printed
-TRAILERS = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
-TRAILING_LINES = ("Stderr: (empty)", "Error: (none)")
-_TRAILER_BEGINNINGS = (*TRAILERS, *TRAILING_LINES)
-
+# a line that the program puts after what a command printed
+_TRAILER = re.compile(
+    r"(?P<code>Exit Code: (-?\d{1,9}))|(?P<failed>Exit Code: .*|Signal: .*)|(?P<ended>Process Group PGID: .*)"
+    r"|Background PIDs: .*|Stderr: \(empty\)|Error: \(none\)"
+)
 _SHORT = 64  # more white space around nothing is not looked through
 _HEADER = re.compile(r"(?:Command: .*?\nDirectory: [^\n]*\n)?(?:Output|Stdout): ?", re.DOTALL)
-_EXIT_CODE = re.compile(r"Exit Code: (-?\d{1,9})")
 _ANSWERED = re.compile(r"\AUser has provided the following answers:\s*", re.IGNORECASE)
 
 
@@ -177,38 +176,25 @@ def shell_output(text: str) -> tuple[str, int | None]:
 
     Newer versions of Gemini CLI name the exit code only where it is not 0.
     """
-    header = _HEADER.match(text) if text.startswith(("Command: ", "Output:", "Stdout:")) else None
+    header = _HEADER.match(text)
     if header is None:
         return text, None
-    end, trailers = _before_trailers(text, header.end())
-    printed = text[header.end() : end]
-    exit_code = None
-    for line in trailers:
-        if code := _EXIT_CODE.fullmatch(line):
-            exit_code = int(code[1])
+    start, exit_code = header.end(), None
+    trailers: set[str | None] = set()
+    end = rest = len(text.rstrip()) if text[-1:].isspace() else len(text)
+    while rest > start:  # from the last line to the first
+        line_start = text.rfind("\n", start, rest) + 1 or start
+        trailer = _TRAILER.fullmatch(text, line_start, rest)
+        if trailer is None:
             break
-    else:
-        ended = any(line.startswith("Process Group PGID: ") for line in trailers)
-        failed = any(line.startswith(("Exit Code: ", "Signal: ")) for line in trailers)
-        failed = failed or printed[printed.rfind("\n") + 1 :].startswith("Error: ")
-        exit_code = 0 if ended and not failed else None
+        trailers.add(trailer.lastgroup)
+        if exit_code is None and trailer.lastgroup == "code":
+            exit_code = int(trailer[2])
+        end = rest = line_start - 1 if line_start > start else start
+    printed = text[start : end if trailers else len(text)]
+    if exit_code is None and "ended" in trailers and "failed" not in trailers:
+        exit_code = None if printed.startswith("Error: ", printed.rfind("\n") + 1) else 0
     return "" if len(printed) < _SHORT and printed.strip() == "(empty)" else printed, exit_code
-
-
-def _before_trailers(text: str, start: int) -> tuple[int, list[str]]:
-    """Return where what a command printed ends, and the program's own lines after it."""
-    trailers: list[str] = []
-    end = len(text.rstrip()) if text[-1:].isspace() else len(text)
-    while end > start:
-        line_start = text.rfind("\n", start, end) + 1 or start
-        if not text.startswith(_TRAILER_BEGINNINGS, line_start, end):
-            break
-        line = text[line_start:end]
-        if line not in TRAILING_LINES and not line.startswith(TRAILERS):
-            break
-        trailers.append(line)
-        end = line_start - 1 if line_start > start else start
-    return (end if trailers else len(text)), trailers
 
 
 def _response_text(raw: Raw | None) -> str:
@@ -223,7 +209,10 @@ def _response_text(raw: Raw | None) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    trimmed = text.strip() if text.find(UNTRUSTED_OPEN, 0, 200) >= 0 else ""
+    first = text[:1]
+    if (first != "<" and not first.isspace()) or text.find(UNTRUSTED_OPEN, 0, 200) < 0:
+        return text  # as nearly all
+    trimmed = text.strip()
     if not trimmed.startswith(UNTRUSTED_OPEN) or not trimmed.endswith(UNTRUSTED_CLOSE):
         return text
     inner = trimmed[len(UNTRUSTED_OPEN) : -len(UNTRUSTED_CLOSE)]

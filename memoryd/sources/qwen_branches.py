@@ -5,7 +5,6 @@ branch. Results and answers always follow what they belong to: only a person's r
 a branch.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -14,13 +13,14 @@ from msgspec import Raw
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.forgetting import forget_oldest
 from memoryd.sources.items import SessionFile
-from memoryd.sources.jsonl import Line, SessionBytes
-from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Row, decode_row, rows
+from memoryd.sources.jsonl import SessionBytes
+from memoryd.sources.qwen_records import CONVERSATION, SYSTEM, USER, Row, rows
 from memoryd.sources.rawjson import as_text
 
 MAX_COPIED_ROWS = 200_000  # of the older sessions of a lineage together, the earliest: a fork copies a beginning
-# how the program begins every row: with its id, and that of the row that it follows
-BEGINNING = re.compile(rb'\{"uuid": ?"([^"\\]+)", ?"parentUuid": ?(?:null|"([^"\\]+)"),')
+# every row begins with its id and that of the row that it follows, both UUIDs
+ID_KEY = b'{"uuid":"'
+ID_END = len(ID_KEY) + 36
 MAX_ROWS = 16_384  # how many are remembered; a rewind to an older one goes unnoticed
 
 
@@ -31,8 +31,9 @@ class Abandoned:
         self._ranges: list[tuple[int, int]] = []
         self._lines: dict[bytes, int] = {}  # a row's id: its line
         self._last: bytes | None = None
-        if source is not None:
-            self._glance(source)
+        if source is not None and not _is_one_chain(source):
+            for index, row in rows(source.lines()):
+                self._see(row, index)
         self._starts = [start for start, _ in self._ranges]
 
     def __bool__(self) -> bool:
@@ -42,44 +43,17 @@ class Abandoned:
         position = bisect_right(self._starts, index) - 1
         return position >= 0 and index < self._ranges[position][1]
 
-    def _glance(self, source: SessionBytes) -> None:
-        """Take in all lines by how they begin: a row that goes on where the one before it ended is not decoded."""
-        index, last, begin, lines = 0, self._last, BEGINNING.match, self._lines
-        for stretch in source.stretches():
-            data, start = stretch.data, stretch.start
-            if data is None or not stretch.ended:
-                self._see(Line(index, data, stretch.ended))
-                index += 1
-                continue
-            while (end := data.find(b"\n", start)) >= 0:
-                row = begin(data, start, end)
-                if row is not None and row[2] == last:
-                    self._last = last = row[1]
-                    lines[last] = index
-                else:
-                    self._see(Line(index, data[start:end], True))
-                    last = self._last
-                index, start = index + 1, end + 1
-            self._forget()
-
-    def _see(self, line: Line) -> None:
-        row, _ = decode_row(line)
-        own = _id(row.uuid) if row is not None else None
-        if row is None or own is None or row.is_side_chain:
+    def _see(self, row: Row, index: int) -> None:
+        own = _id(row.uuid)
+        if own is None or row.is_side_chain:
             return
         if _id(row.parent) != self._last and row.kind in (USER, SYSTEM):
             start = self._branching_line(row)
             if start is not None:
-                self._abandon(start, line.index)
-        self._pass(own, line.index)
-
-    def _pass(self, own: bytes, index: int) -> None:
+                self._abandon(start, index)
         self._last = own
         self._lines[own] = index
-        self._forget()
-
-    def _forget(self) -> None:
-        while len(self._lines) > MAX_ROWS:
+        if len(self._lines) > MAX_ROWS:
             forget_oldest(self._lines, MAX_ROWS)
 
     def _branching_line(self, row: Row) -> int | None:
@@ -122,6 +96,22 @@ class CopiedRows:
                     return
                 if (row_id := as_text(row.uuid)) and row.kind in CONVERSATION:
                     self._digests.add(hash(row_id))
+
+
+def _is_one_chain(source: SessionBytes) -> bool:
+    """Tell whether each row goes on where the one before it ended, as in nearly every session: none is abandoned."""
+    link = b'","parentUuid":null,'
+    for stretch in source.stretches():
+        data, start = stretch.data, stretch.start
+        if data is None or not stretch.ended:
+            return False
+        find, has = data.find, data.startswith
+        while (end := find(b"\n", start)) >= 0:
+            if not has(ID_KEY, start) or not has(link, start + ID_END):
+                return False
+            link = b'","parentUuid":"%b",' % data[start + len(ID_KEY) : start + ID_END]
+            start = end + 1
+    return True
 
 
 def _id(raw: Raw) -> bytes | None:

@@ -1,9 +1,11 @@
 """The stream of items of one Qwen Code session, with what is seen on the way gathered in the Reading."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from msgspec import UNSET
 
 from memoryd.sources.gemini_items import Telling
-from memoryd.sources.gemini_parts import Content, parse_content, usual_content
+from memoryd.sources.gemini_parts import Content, UsualPart, UsualResponse, parse_content, usual_content
 from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.parts import Spot
 from memoryd.sources.qwen_branches import Abandoned, CopiedRows
@@ -25,7 +27,6 @@ from memoryd.sources.reader import Reading, Stretches
 from memoryd.sources.stream import ItemStream
 
 REAL_USER, MID_TURN, NOTIFICATION = "real_user", "mid_turn_user_message", "notification"
-ANSWERS = frozenset({ASSISTANT, TOOL_RESULT})
 TELLING_SUBTYPES = frozenset({"chat_compression", "slash_command"})  # of the program's own rows
 MID_TURN_PREFIX = "[User message received during tool execution]:"
 
@@ -65,8 +66,12 @@ class _Session:
             return False
         if kind == SYSTEM:
             is_taken = row.subtype not in TELLING_SUBTYPES
+        elif row.message is None:
+            is_taken = False
+        elif kind == TOOL_RESULT:
+            is_taken = self._usual_result(row, row.message.parts, index)
         else:
-            is_taken = (kind in ANSWERS or self._is_typed(row)) and self._usual_message(row, index)
+            is_taken = (kind == ASSISTANT or self._is_typed(row)) and self._usual_words(row, row.message.parts, index)
         if is_taken:
             self.stream.last = row
         return is_taken
@@ -76,20 +81,27 @@ class _Session:
         is_plain = row.subtype is None and not row.payload and not self._awaits_expansion
         return is_plain and row.type == USER and row.provenance == REAL_USER
 
-    def _usual_message(self, row: UsualRow, index: int) -> bool:
-        content = usual_content(row.message.parts) if row.message is not None else None
-        if content is None:
+    def _usual_result(self, row: UsualRow, parts: Sequence[UsualPart], index: int) -> bool:
+        responses: list[UsualResponse] = []
+        for part in parts:
+            response = part.response
+            if response is UNSET or response.response.text() is None:
+                return False
+            responses.append(response)
+        self._telling.responses(responses, Spot(index, row.at.timestamp(), row.cwd or None), row.exit_code)
+        return True
+
+    def _usual_words(self, row: UsualRow, parts: Sequence[UsualPart], index: int) -> bool:
+        content = usual_content(parts)
+        if content is None or content.responses:
             return False
-        if content.dropped:
-            self._reading.dropped.update(content.dropped)
+        for reason in content.dropped:
+            self._reading.dropped[reason] += 1
         spot = Spot(index, row.at.timestamp(), row.cwd or None)
         if row.type == ASSISTANT:
             self._said(content, row.uuid, spot)
-            return True
-        if row.type == USER:
+        else:
             self._telling.user(content.texts, spot)
-        if content.responses:
-            self._telling.responses(content.responses, spot, row.exit_code)
         return True
 
     def other(self, line: Line) -> None:

@@ -79,7 +79,7 @@ def test_what_no_version_writes_reads_the_same_line_by_line_and_member_by_member
             replace_a_member(random.choice(rows), random)
         copy = tmp_path / path.relative_to(FIXTURES)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        copy.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
         usual, other = both(agent, copy)
         assert usual == other, copy.read_text()
 

@@ -48,6 +48,11 @@ def identity(row: int) -> str:
     return f"{row:08x}-7070-4070-8070-{TURN_MARK}{row:02x}"
 
 
+def last_id(rows: Rows) -> str:
+    """Return the id of the last row that has one: each row names the one before it."""
+    return next((row.get("uuid") or row["id"] for row in reversed(rows) if "uuid" in row or "id" in row), identity(0))
+
+
 def codex_turn() -> Rows:
     def item(kind: str, **payload: Any) -> dict[str, Any]:
         return {"timestamp": AT, "type": "response_item", "payload": {"type": kind, **payload}}
@@ -106,8 +111,7 @@ def claude_turn() -> Rows:
     rows: Rows = []
 
     def add(kind: str, **more: Any) -> None:
-        row = len(rows) + 1
-        rows.append({"parentUuid": identity(row - 1), "type": kind, "uuid": identity(row), **more, **place})
+        rows.append({"parentUuid": last_id(rows), "type": kind, "uuid": identity(len(rows) + 1), **more, **place})
 
     def says(role: str, *blocks: dict[str, Any], **more: Any) -> None:
         add(role, message={"role": role, "id": f"msg_{TURN_MARK}{len(rows)}", "content": list(blocks)}, **more)
@@ -261,13 +265,23 @@ def write_session(agent: str, home: Path, size: int) -> Path:
     if agent == "opencode":
         _write_store(path, size)
         return path
-    turn = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in TURNS[agent]())
+    rows = TURNS[agent]()
+    turn = b"".join(_compact(row) + b"\n" for row in rows)
+    first, last = _compact(identity(0)), _compact(last_id(rows))
     with path.open("wb") as file:
         if agent in FIRST_LINES:
-            file.write(json.dumps(FIRST_LINES[agent]).encode() + b"\n")
+            file.write(_compact(FIRST_LINES[agent]) + b"\n")
+        before = b"null"
         for number in range(max(1, size // len(turn))):
-            file.write(turn.replace(TURN_MARK.encode(), f"{number:010d}".encode()))
+            mark = f"{number:010d}".encode()
+            file.write(turn.replace(first, before).replace(TURN_MARK.encode(), mark))
+            before = last.replace(TURN_MARK.encode(), mark)
     return path
+
+
+def _compact(value: Any) -> bytes:
+    """Write JSON as the agents do."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 _STORE = """
@@ -296,19 +310,19 @@ def _write_store(path: Path, size: int) -> None:
         while written < size:
             for place, (role, parts) in enumerate(turn):
                 name = f"msg_{number:010d}{place:04d}"
-                message = json.dumps({"role": role, "time": {"created": BEGAN + number}, "finish": "stop"})
+                message = _compact({"role": role, "time": {"created": BEGAN + number}, "finish": "stop"}).decode()
                 store.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", [name, SESSION, BEGAN + number, 0, message])
                 for index, part in enumerate(parts):
-                    row = [f"prt_{number:010d}{place:04d}{index:02d}", name, SESSION, BEGAN + number, 0, part]
+                    row = [f"prt_{number:010d}{place:04d}{index:02d}", name, SESSION, BEGAN + number, 0, part.decode()]
                     store.execute("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", row)
                     written += len(part)
             number += 1
         store.commit()
 
 
-def _opencode_turn() -> Iterator[tuple[str, list[str]]]:
+def _opencode_turn() -> Iterator[tuple[str, list[bytes]]]:
     picture = {"type": "file", "mime": "image/png", "url": f"data:image/png;base64,{_IMAGE}"}
-    yield "user", [json.dumps({"type": "text", "text": text(300)}), json.dumps(picture)]
+    yield "user", [_compact({"type": "text", "text": text(300)}), _compact(picture)]
     for number, size in enumerate(OUTPUT_SIZES):
         given = {"command": f"pytest -q tests/test_{number}.py"}
         output, times = text(size), {"start": BEGAN, "end": BEGAN + 90}
@@ -321,5 +335,5 @@ def _opencode_turn() -> Iterator[tuple[str, list[str]]]:
             {"type": "tool", "tool": "bash", "callID": f"call_{number}", "state": state | {"time": times}},
             {"type": "step-finish", "reason": "tool-calls", "cost": 0, "tokens": {"input": 1, "output": 1, "total": 2}},
         ]
-        yield "assistant", [json.dumps(part, ensure_ascii=False) for part in parts]
-    yield "assistant", [json.dumps({"type": "text", "text": text(1_500)})]
+        yield "assistant", [_compact(part) for part in parts]
+    yield "assistant", [_compact({"type": "text", "text": text(1_500)})]
