@@ -9,7 +9,7 @@ from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.finding import Candidate, neighbours
 from memoryd.errors import SourceError
-from memoryd.ledger import attempts, holds, jobs, meta, outputs, sessions
+from memoryd.ledger import attempts, facts, forgetting, holds, jobs, meta, outputs, sessions
 from memoryd.ledger.active_days import unused_before
 from memoryd.ledger.attempts import AttemptRow
 from memoryd.ledger.database import Ledger
@@ -54,6 +54,10 @@ class Known:
     agreed: str | None = None
     useful_from: float | None = None
     """What was recorded before it is too old to be kept; None where no ledger counts the days yet."""
+    reset_at: int | None = None
+    """What was recorded up to then is no evidence any more."""
+    bytes_per_token: float | None = None
+    """Learned of the model that is asked about sessions."""
 
 
 async def from_ledger(settings: Settings, wanted: str, path: str) -> Known:
@@ -62,15 +66,18 @@ async def from_ledger(settings: Settings, wanted: str, path: str) -> Known:
     if not file.exists():
         return Known()
     async with await Ledger.open(file, clock=SystemClock(), read_only=True) as ledger:
-        return await ledger.read(_known, wanted, path, settings.consolidate.max_unused)
+        return await ledger.read(_known, wanted, path, settings)
 
 
-def _known(conn: Connection, wanted: str, path: str, max_unused: float) -> Known:
+def _known(conn: Connection, wanted: str, path: str, settings: Settings) -> Known:
+    asked = settings.provider_for("extract")
     first_start = meta.get(conn, meta.FIRST_START)
     known = Known(
         first_start_at=None if first_start is None else int(first_start),
         agreed=meta.get(conn, CONSENT_KEY),
-        useful_from=unused_before(conn, now=SystemClock().now(), max_unused=max_unused),
+        useful_from=unused_before(conn, now=SystemClock().now(), max_unused=settings.consolidate.max_unused),
+        reset_at=forgetting.reset_at(conn),
+        bytes_per_token=facts.bytes_per_token(conn, asked.name, asked.model),
     )
     row = sessions.by_path(conn, path) or sessions.get(conn, wanted)
     if row is None:
@@ -118,7 +125,7 @@ def seen_now(settings: Settings, session: Candidate, known: Known, redactor: Red
         news = {field.name: getattr(sighting, field.name) for field in fields(sighting) if field.name != "timed"}
         return replace(known, row=replace(known.row, **news))
     with scratch() as conn:
-        row = sessions.upsert(conn, sighting, now=0)
+        row = sessions.upsert(conn, sighting, now=SystemClock().now())
         if sighting.lineage is not None:
             for other in islice(neighbours(session.agent, session.file), MOST_NEIGHBOURS):
                 _add_relative(conn, settings, session, other, sighting, redactor)

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from memoryd.control.main import main
 from memoryd.daemon import control_socket, lock
 from memoryd.ledger.database import Ledger
 from memoryd.workspace.layout import Home, prepare
-from tests.support.sessions import a_rollout
+from tests.support.sessions import Turn, a_rollout
 
 THREAD = "0194f5a6-89ab-7cde-8123-456789abcdef"
 WORDS = ("Always use tabs in the Makefile.", "Never deploy the shop on Fridays.")
@@ -66,7 +67,9 @@ class Shell:
         self.home.path.mkdir(mode=0o700, exist_ok=True)
         self.home.config_file.write_text(CONFIG.format(codex=self.codex) + more)
 
-    def record(self, *turns: str, idle_hours: float = 7.0, thread_id: str | None = THREAD, **changes: Any) -> Path:
+    def record(
+        self, *turns: Turn | str, idle_hours: float = 7.0, thread_id: str | None = THREAD, **changes: Any
+    ) -> Path:
         """Record one session that ended so many hours ago."""
         return a_rollout(
             self.codex,
@@ -86,6 +89,13 @@ class Shell:
                 return await ledger.write(fn, *args, **kwargs)
 
         return asyncio.run(change())
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep the ledger locked as another program would that writes to it: a database browser, say."""
+        with closing(sqlite3.connect(self.home.ledger_file, isolation_level=None, check_same_thread=False)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
 
     @contextmanager
     def held(self, role: str = "daemon", answer: control_socket.Answer | None = None) -> Iterator[None]:

@@ -11,13 +11,14 @@ import pytest
 from memoryd.clock import SystemClock
 from memoryd.control.wording import DROPPED
 from memoryd.errors import SourceError
-from memoryd.ledger import jobs, sessions
+from memoryd.ledger import facts, forgetting, jobs, meta, sessions
 from memoryd.ledger.sessions import SessionRow, Sighting, UserMode
 from memoryd.pipeline.sanitise import Reason
 from memoryd.sources.codex import CodexReader
 from memoryd.sources.readers import READERS
 from tests.control.conftest import THREAD, Shell
 from tests.ledger.factories import OTHER, a_sighting, claim
+from tests.support.sessions import Command, Turn
 
 SECRET = "sk-proj-" + "a1B2" * 12
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -74,6 +75,37 @@ def test_the_input_is_shown_as_it_would_be_sent(shell: Shell) -> None:
     shown = shell("explain", THREAD, "--show-input").out
     assert "Use tabs" in shown
     assert SECRET not in shown
+
+
+def test_the_budget_is_told_by_tier(shell: Shell) -> None:
+    """What is cut first is the least telling: the words of the person stay."""
+    shell.configure("[extract]\nmax_input_tokens = 400\n")
+    command = Command("make", "line of a log\n" * 50)
+    path = shell.record(*(Turn(f"Use tabs, {number}.", f"Answer {number}.", [command]) for number in range(3)))
+    told = shell("explain", str(path), "--json").json["evidence"]
+    assert told["tiers"]["human user"] == {"kept": 3, "cut": 0}
+    assert told["tiers"]["assistant final"] == {"kept": 3, "cut": 0}
+    assert told["tiers"]["tool"]["cut"] > 0
+    assert told["bytes"] <= told["budget_bytes"]
+    tool = told["tiers"]["tool"]
+    lines = plainly(shell, str(path))
+    assert f" bytes of at most {told['budget_bytes']:,}\n       3       human user\n" in lines
+    assert f"       {tool['kept']}       tool, {tool['cut']} cut for want of room\n" in lines
+
+
+def test_what_the_ledger_knows_of_a_model_and_of_a_reset_holds_for_what_is_shown(shell: Shell) -> None:
+    """Otherwise another request would be shown than the one that is sent."""
+    path = shell.record()
+    shell("sync", "--now")
+    shell.write(facts.put_bytes_per_token, "offline", "", 2.0, now=0)
+    evidence = shell("explain", str(path), "--json").json["evidence"]
+    assert evidence["budget_bytes"] == 2 * evidence["budget_tokens"]
+    assert evidence["human_messages"] == 2
+    shell.write(meta.put, forgetting.RESET_AT, str(int(SystemClock().now())))
+    evidence = shell("explain", str(path), "--json").json["evidence"]
+    assert (evidence["human_messages"], evidence["dropped"]) == (0, {"copied": 4})
+    later = shell.record(thread_id=OTHER, idle_hours=-1)
+    assert shell("explain", str(later), "--json").json["evidence"]["human_messages"] == 2
 
 
 def test_history_waits_for_consent_where_a_model_would_be_asked(shell: Shell) -> None:

@@ -9,7 +9,7 @@ from tests.support.checks import assert_accepted, eligible, threads_asked_about
 from tests.support.model_asked import CONSOLIDATION, STAGE1
 from tests.support.model_server import ModelServer
 from tests.support.process import GLOBAL_KIND, STAGE1_KIND, Place
-from tests.support.sessions import install_recorded
+from tests.support.sessions import Command, Turn, a_rollout, install_recorded
 
 
 @pytest.mark.parametrize("kind", ["openai", "openai-chat"])
@@ -46,6 +46,21 @@ def test_recorded_sessions_become_one_accepted_commit_and_a_second_sync_asks_not
     assert server.requests == []
     assert again.json["opened"] == 0
     assert place.git("rev-parse", "HEAD") == commit
+
+
+def test_what_explain_shows_is_what_is_sent_word_for_word(place: Place, server: ModelServer) -> None:
+    path = a_rollout(
+        place.codex,
+        now=time.time(),
+        turns=[Turn("Use tabs, <private>hush</private>, export A_TOKEN=x1y2z3w4.", commands=[Command("make", "ok")])],
+    )
+    place.configure(base_url=server.base_url, limits__backfill="recent")
+    shown = place.run("explain", str(path), "--show-input")
+    assert (shown.code, shown.stderr) == (0, "")
+    assert place.run("sync", "--now").code == 0
+    (asked,) = server.of_kind(STAGE1)
+    assert shown.stdout.strip() == f"{asked.instructions}\n\n{asked.opening}".strip()
+    assert asked.opening.count("REDACTED_SECRET") == 1
 
 
 def test_without_consent_history_waits_and_nothing_is_sent(place: Place, server: ModelServer) -> None:

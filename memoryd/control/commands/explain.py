@@ -25,7 +25,7 @@ from memoryd.pipeline import prompting
 from memoryd.pipeline.discover import effective_backfill, mode_of_row
 from memoryd.pipeline.eligibility import UNREADABLE, Exclusion, ReadingFound, Waiting, Window, waiting, window
 from memoryd.pipeline.extract import BYTES_PER_TOKEN, facts_of, input_budget
-from memoryd.pipeline.loading import Loaded, find_relatives, load
+from memoryd.pipeline.loading import Loaded, cut_off, find_relatives, load
 from memoryd.redact import Redactor
 from memoryd.sources.items import MemoryMode
 from memoryd.text import on_one_line
@@ -108,20 +108,23 @@ def explain(settings: Settings, found: Found, known: Known, *, now: float) -> di
         "reason": str(verdict) if verdict else None,
         "rule": wording.rule(verdict),
         "eligible_at": row.updated_at + settings.discover.min_idle if row and verdict == Waiting.TOO_FRESH else None,
-        "evidence": None if loaded is None else _evidence(loaded, *_budget(settings)),
+        "evidence": None if loaded is None else _evidence(loaded, *_budget(settings, known)),
         "input": None if loaded is None or row is None else _input(row, loaded),
         **_outcome(known),
     }
 
 
-def _budget(settings: Settings) -> tuple[int, float]:
+def _budget(settings: Settings, known: Known) -> tuple[int, float]:
     provider = settings.provider_for("extract").provider
-    return input_budget(settings.extract.max_input_tokens, provider.context_window), BYTES_PER_TOKEN
+    return input_budget(
+        settings.extract.max_input_tokens, provider.context_window
+    ), known.bytes_per_token or BYTES_PER_TOKEN
 
 
 def _read(settings: Settings, found: Found, known: Known, redactor: Redactor) -> Loaded:
-    tokens, bytes_per_token = _budget(settings)
+    tokens, bytes_per_token = _budget(settings, known)
     reader = found.session.agent.reader
+    relatives = find_relatives(reader, known.older)
     return load(
         reader,
         found.session.file,
@@ -130,7 +133,7 @@ def _read(settings: Settings, found: Found, known: Known, redactor: Redactor) ->
         home=Home(settings.home).path,
         budget_tokens=tokens,
         bytes_per_token=bytes_per_token,
-        relatives=find_relatives(reader, known.older),
+        relatives=relatives if known.row is None else cut_off(relatives, known.row, known.reset_at),
     )
 
 
@@ -228,7 +231,8 @@ def _evidence(loaded: Loaded, budget_tokens: int, bytes_per_token: float) -> dic
 
 
 def _input(row: SessionRow, loaded: Loaded) -> str:
-    return prompting.stage1_question_parts(facts_of(row, loaded), loaded.evidence.text).opening
+    parts = prompting.stage1_question_parts(facts_of(row, loaded), loaded.evidence.text)
+    return f"{parts.instructions}\n\n{parts.opening}"
 
 
 def _outcome(known: Known) -> dict[str, Any]:
