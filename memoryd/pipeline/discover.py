@@ -8,7 +8,7 @@ file cost nothing.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -183,7 +183,7 @@ class Discovery:
         survey.untellable.clear()
         if not new:
             return
-        await self._context.ledger.write(_remember_unreadable, new, now=self._context.clock.now())
+        await self._remember(new)
         for each in new:
             report.unreadable += 1
             survey.remember(each.path, 0, 0)
@@ -203,10 +203,16 @@ class Discovery:
                 **enqueueing(context),
             )
             if unreadable:
-                await context.ledger.write(_remember_unreadable, unreadable, now=context.clock.now())
+                await self._remember(unreadable)
             # What vanished meanwhile is not known: should it come back as it was, it is looked at.
             for look in looks:
                 survey.remember(look.path, look.size, look.mtime_ns)
+
+    async def _remember(self, unreadable: Sequence["_Unreadable"]) -> None:
+        """Keep files that are no session; one whose path is a secret is kept under another, and opened once a start."""
+        clean = self._context.redactor.clean
+        rows = [replace(each, path=clean(each.path), problem=clean(each.problem)) for each in unreadable]
+        await self._context.ledger.write(_remember_unreadable, rows, now=self._context.clock.now())
 
     def _judge(self, row: SessionRow) -> str | None:
         """Judge a session; those that are alike in all that the rules look at are judged once."""

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
+from watchfiles._rust_notify import WatchfilesRustInternalError
 
 from memoryd.daemon.watcher import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, Pace, watch
 from tests.support.clock import FakeClock
@@ -73,7 +74,13 @@ async def test_a_root_that_is_made_anew_is_watched_again(tmp_path: Path, clock: 
 
 
 @pytest.mark.parametrize(
-    "trouble", [OSError(28, "no space left on device"), RuntimeError("too many instances"), UnicodeError("odd name")]
+    "trouble",
+    [
+        OSError(28, "no space left on device"),
+        RuntimeError("too many instances"),
+        WatchfilesRustInternalError("Too many open files (os error 24)"),
+        UnicodeError("odd name"),
+    ],
 )
 async def test_whatever_ends_the_watch_only_pauses_it(tmp_path: Path, clock: FakeClock, trouble: Exception) -> None:
     """A wake-up that fails stands for the watch that fails: both come out of the same loop."""

@@ -308,6 +308,28 @@ async def test_a_session_whose_id_holds_a_secret_is_left_out(tmp_path: Path, clo
     assert row.parent_id is None
 
 
+async def test_no_row_holds_the_path_of_a_file_that_is_no_session_and_is_named_like_a_secret(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    """I6: neither as a path nor in the words of the error; and it is opened once, and counted once, all the same."""
+    secret = "ghp_" + "a1B2" * 9
+    sessions_folder = tmp_path / "generic"
+    sessions_folder.mkdir()
+    (sessions_folder / f"{secret}.jsonl").write_text('{"type": "user", "text": "x"}\n')
+    (sessions_folder / f"broken {secret}.jsonl").write_text("{broken\n")
+    (sessions_folder / f"odd\n{secret}.jsonl").write_text("{broken\n")
+    settings = settings_in(tmp_path, sources__agents=["generic"], sources__roots={"generic": [str(sessions_folder)]})
+    async with a_house(settings, clock) as context:
+        discovery = Discovery(context)
+        reports = [await discovery.run_once() for _ in range(2)]
+        rows = await context.ledger.read(lambda conn: list(conn.execute("SELECT * FROM other_files")))
+
+    assert [report.opened for report in reports] == [2, 0]
+    assert [report.excluded for report in reports] == [{"unreadable": 3}] * 2
+    assert len(rows) == 3
+    assert secret not in str([tuple(row) for row in rows])
+
+
 @pytest.mark.parametrize(
     ("named", "kept"),
     [("Older Memory Topics", None), ("..", None), ("", None), ("/srv/é", "/srv/é"), ("C:\\Users\\x", "C:\\Users\\x")],
