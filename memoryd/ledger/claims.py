@@ -180,6 +180,16 @@ def erase_earlier_texts(conn: sqlite3.Connection, thread_ids: Iterable[str]) -> 
     return change(conn, _SQL["delete_earlier_texts"], {"threads": json.dumps(list(thread_ids))})
 
 
+def erase(conn: sqlite3.Connection, claim_ids: Iterable[int]) -> int:
+    """Delete claims, with what they said before, whether they stand or not; part of a purge."""
+    return change(conn, _SQL["delete_claims"], {"ids": json.dumps(list(claim_ids))})
+
+
+def erase_earlier_texts_of(conn: sqlite3.Connection, claim_ids: Iterable[int]) -> int:
+    """Delete what claims said before; what they say now stays. Part of a purge."""
+    return change(conn, _SQL["delete_earlier_texts_of"], {"ids": json.dumps(list(claim_ids))})
+
+
 def _merged(claims: Sequence[NewClaim]) -> dict[Place, NewClaim]:
     """Join bullets that say the same in the same place: their evidence adds up, the first status stands."""
     merged: dict[Place, NewClaim] = {}

@@ -2,30 +2,35 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from sqlite3 import Connection
 from typing import Final
 
 from memoryd import logs
-from memoryd.ledger import forgetting, outputs, publications
+from memoryd.ledger import claims, forgetting, outputs, publications
 from memoryd.ledger.claims import Closing
 from memoryd.ledger.forgetting import Deed, Forgetting, Step
 from memoryd.ledger.outputs import SelectedOutput
 from memoryd.ledger.publications import NewPublication
 from memoryd.pipeline.context import Context, in_thread
-from memoryd.pipeline.importing import record_statements, recorded_statements
-from memoryd.workspace import importing_record, protection, publish, staging
+from memoryd.pipeline.forget_imports import Theirs, withdraw_resources
+from memoryd.pipeline.importing import (
+    know_resources,
+    known_resources,
+    record_statements,
+    recorded_statements,
+)
+from memoryd.workspace import protection, publish, staging
 from memoryd.workspace.authorship import person_lines
 from memoryd.workspace.claims import reparse
 from memoryd.workspace.cleaning import Cleaning, clean_up
 from memoryd.workspace.files import write_private, write_texts
 from memoryd.workspace.folder import Folder
+from memoryd.workspace.forgotten_words import ForgottenWords
 from memoryd.workspace.headers import headers_of
 from memoryd.workspace.history import Change, message
 from memoryd.workspace.layout import MEMORY_FILE, RAW_MEMORIES, SKILLS, SUMMARY_FILE
 from memoryd.workspace.materialise import render_raw_memories
-from memoryd.workspace.outline import Line, read_outline, walk
-from memoryd.workspace.protection import Protection
 from memoryd.workspace.purging_remains import Remains, remains_of
 from memoryd.workspace.rereading import reread
 from memoryd.workspace.staging import Staging
@@ -34,23 +39,29 @@ from memoryd.workspace.summary import summary_budget
 log = logs.get()
 
 SHORT_ID: Final = 12
+MAX_CLAIMS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Which sessions go and why. `recorded` are digests of statements that came with an import."""
+    """Which sessions go and why.
+
+    `recorded` are digests of statements that came with an import, `resources` those of its resources by path.
+    """
 
     threads: Collection[str]
     change: Change
     purge: bool = False
     recorded: Collection[str] = ()
+    resources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """A cleaned folder as git objects; `commit` None: there was nothing to clean.
 
-    `imported` are digests of the statements in it that came with an import, `remains` what still speaks of what went.
+    `imported` are digests of the statements in it that came with an import, `resources` those of its resources by path,
+    `remains` what still speaks of what went.
     """
 
     commit: str | None
@@ -59,7 +70,9 @@ class _Plan:
     folder: Folder
     persons: Collection[str]
     imported: frozenset[str] = frozenset()
+    resources: Mapping[str, str] = field(default_factory=dict)
     remains: tuple[Remains, ...] = ()
+    is_purge: bool = False
 
 
 async def clean_folder(context: Context, now: Forgetting) -> tuple[Forgetting, tuple[Remains, ...]]:
@@ -67,12 +80,16 @@ async def clean_folder(context: Context, now: Forgetting) -> tuple[Forgetting, t
 
     Returns how far that has brought it, and the lines that still speak of the sessions.
     """
-    recorded = await context.ledger.read(recorded_statements)
-    wanted = _Wanted(frozenset(now.threads), Change.FORGETTING, now.deed is Deed.PURGE, recorded)
+    recorded, resources = await context.ledger.read(_imported)
+    wanted = _Wanted(frozenset(now.threads), Change.FORGETTING, now.deed is Deed.PURGE, recorded, resources)
     plan = await _plan(context, wanted)
     after = forgetting.with_step(now, Step.CLEANED, removed=plan.cleaning.removed)
     await context.ledger.write(_decide, context, plan, after)
     return after, plan.remains
+
+
+def _imported(conn: Connection) -> tuple[frozenset[str], dict[str, str]]:
+    return recorded_statements(conn), known_resources(conn)
 
 
 async def clean_gone(context: Context, threads: Collection[str]) -> int:
@@ -122,7 +139,9 @@ def _cleaned(context: Context, staged: Staging, rows: Mapping[str, SelectedOutpu
     if not before.files:
         return _Plan(None, staged.parent, Cleaning(), before, ())
     _withdraw_evidence(context, staged, rows, wanted.threads)
-    theirs = _Theirs.of(context, staged, wanted.recorded)
+    is_asked = wanted.change is Change.FORGETTING
+    withdrawn = withdraw_resources(staged, before, wanted.threads, wanted.resources) if is_asked else frozenset()
+    theirs = Theirs.of(context, staged, wanted.recorded)
     work = Folder.read(staged.work)
     cleaning = clean_up(
         before,
@@ -140,72 +159,15 @@ def _cleaned(context: Context, staged: Staging, rows: Mapping[str, SelectedOutpu
     persons = theirs.standing(after, kept.lines)
     own = persons.get(MEMORY_FILE, frozenset())
     recorded = theirs.recorded(after, wanted.recorded, purge=wanted.purge)
-    plan = _Plan(None, staged.parent, cleaning, after, own, recorded, theirs.remains(before, after, persons, wanted))
+    known = {path: digest for path, digest in wanted.resources.items() if path not in withdrawn}
+    own_rows = theirs.without_brought(after, persons)
+    remains = remains_of(before, after, wanted.threads, persons=own_rows, purge=wanted.purge) if is_asked else ()
+    plan = _Plan(None, staged.parent, cleaning, after, own, recorded, known, tuple(remains), wanted.purge)
     if after.files == before.files:
         return plan
     said = _message(wanted.threads, cleaning, wanted.change, purge=wanted.purge)
     commit = publish.prepare_commit(context.repository, staged, said, now=context.clock.now(), persons=persons)
     return replace(plan, commit=commit)
-
-
-@dataclass(frozen=True, slots=True)
-class _Theirs:
-    """What is the person's in a staged folder; `brought` came with an import, and is forgotten like memoryd's own.
-
-    `rows` are the rows of each file that the person wrote.
-    """
-
-    guarded: Protection
-    brought: Mapping[str, tuple[Line, ...]]
-    rows: Mapping[str, frozenset[str]]
-
-    @classmethod
-    def of(cls, context: Context, staged: Staging, recorded: Collection[str]) -> "_Theirs":
-        guarded = protection.read_protection(context.repository, staged)
-        if staged.parent is None or not guarded.guarded:
-            return cls(guarded, {}, {})
-        brought = importing_record.brought(context.repository, staged.parent, guarded, recorded)
-        own = importing_record.without(guarded, brought)
-        files = Folder.read(staged.base)
-        rows = {path: _rows_of(files.text(path), each.persons) for path, each in own.guarded.items()}
-        return cls(guarded, brought, rows)
-
-    def still_guarded(self, cleaning: Cleaning) -> Protection:
-        """Return what is put back where it was lost: of what came with an import, what rests on nothing that is gone.
-
-        The handbook was judged statement by statement; the summary may have been written anew.
-        """
-        gone = {path: list(lines) for path, lines in self.brought.items()}
-        if SUMMARY_FILE in gone:
-            gone[SUMMARY_FILE] = [line for line in gone[SUMMARY_FILE] if cleaning.lost.words.are_in(line.key)]
-        return importing_record.without(self.guarded, gone)
-
-    def standing(self, after: Folder, kept: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-        """Return the rows of each file that stay the person's, those that came with an import included."""
-        return {
-            path: kept.get(path, frozenset())
-            | importing_record.standing_rows(after.text(path), self.brought.get(path, ()))
-            for path in {*kept, *self.brought}
-        }
-
-    def recorded(self, after: Folder, recorded: Collection[str], *, purge: bool) -> frozenset[str]:
-        """Return the record without what went; after a purge, whose history an undo cannot reach, what stands."""
-        keys = {line.key for lines in self.brought.values() for line in lines}
-        standing = {line.key for path in self.brought for _, line in walk(read_outline(after.text(path)))}
-        stay, go = (frozenset(map(importing_record.digest_of, each)) for each in (keys & standing, keys - standing))
-        return stay if purge else frozenset(recorded) - go
-
-    def remains(
-        self, before: Folder, after: Folder, persons: Mapping[str, frozenset[str]], wanted: _Wanted
-    ) -> tuple[Remains, ...]:
-        """Return what still speaks of sessions that a person asked to forget."""
-        if wanted.change is not Change.FORGETTING:
-            return ()
-        own = {
-            path: rows - importing_record.standing_rows(after.text(path), self.brought.get(path, ()))
-            for path, rows in persons.items()
-        }
-        return tuple(remains_of(before, after, wanted.threads, persons=own, purge=wanted.purge))
 
 
 def _withdraw_evidence(
@@ -231,10 +193,6 @@ def _withdraw_evidence(
     write_private(staged.work / RAW_MEMORIES, text.encode("utf-8", "replace"))
 
 
-def _rows_of(text: str, numbers: Collection[int]) -> frozenset[str]:
-    return frozenset(row for number, row in enumerate(text.split("\n"), start=1) if number in numbers)
-
-
 def _person_files(context: Context, staged: Staging, work: Folder) -> frozenset[str]:
     """Return the files of skills of which a person wrote every line."""
     own = set()
@@ -258,13 +216,28 @@ def _decide(conn: Connection, context: Context, plan: _Plan, after: Forgetting |
     if after is not None:
         forgetting.proceed(conn, after)
         record_statements(conn, plan.imported)
+        know_resources(conn, plan.resources)
     if plan.commit is None:
         return
     now = context.clock.now()
     publications.decide(conn, NewPublication(plan.commit, plan.base), attempt_id=None, now=now)
     reparse(conn, plan.folder, now=now, because=Closing.EVIDENCE_GONE, persons=plan.persons)
+    if plan.is_purge:
+        _purge_claims(conn, plan.cleaning.lost.words)
     if plan.cleaning.removed:
         forgetting.mark_untidy(conn, _threads_of(plan.folder, sorted(plan.cleaning.orphans)))
+
+
+def _purge_claims(conn: Connection, words: ForgottenWords) -> None:
+    """Erase what is closed, and what stood in other words before, where it has a word of the forgotten alone.
+
+    What cited the sessions has gone with them; this is what cited nothing, or others.
+    """
+    standing = {claim.id for claim in claims.valid(conn)}
+    every = claims.every(conn, limit=MAX_CLAIMS)
+    claims.erase(conn, [claim.id for claim in every if claim.id not in standing and words.are_in(claim.text)])
+    earlier = claims.every_earlier_text(conn, limit=MAX_CLAIMS)
+    claims.erase_earlier_texts_of(conn, {claim_id for claim_id, text in earlier if words.are_in(text)})
 
 
 def _threads_of(folder: Folder, paths: Sequence[str]) -> list[str]:

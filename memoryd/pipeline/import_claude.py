@@ -4,7 +4,6 @@ Their names carry no time, so that they do not expire. A file that changed there
 changed or removed here is left as the person has it. Nothing is sent, and nothing is written beside Claude's files.
 """
 
-import json
 import os
 import re
 import stat
@@ -17,11 +16,11 @@ from typing import Final
 
 from memoryd import logs
 from memoryd.errors import StorageError, UsageError
-from memoryd.ledger import meta
+from memoryd.ledger import sessions
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context, in_thread
 from memoryd.pipeline.edits import notice_edits
-from memoryd.pipeline.importing import ImportReport
+from memoryd.pipeline.importing import ImportReport, digest_of_resource, know_resources, known_resources
 from memoryd.redact import Redactor
 from memoryd.sources.claude_memories import find_project_memories
 from memoryd.sources.readers import READERS
@@ -29,13 +28,13 @@ from memoryd.text import on_one_line, plain
 from memoryd.workspace.files import fsync_folder, temporary_beside, translated, write_durably
 from memoryd.workspace.folder import MAX_FILE_BYTES
 from memoryd.workspace.gauge import read_foreign
-from memoryd.workspace.layout import EXTENSIONS, Home
+from memoryd.workspace.importing_resources import CLAUDE, render_imported, session_of
+from memoryd.workspace.layout import Home
 
 log = logs.get()
 
 AGENT: Final = "claude"
-KEY: Final = f"{meta.IMPORTED}claude"
-FOLDER: Final = f"{EXTENSIONS}/claude"
+FOLDER: Final = CLAUDE
 INSTRUCTIONS: Final = """\
 # Claude Code's own memory
 
@@ -52,6 +51,7 @@ How to use them when the memory is rewritten:
 """
 CHANGED_HERE: Final = "it was changed here since it was imported, and stays so"
 REMOVED_HERE: Final = "it was removed here since it was imported, and stays away"
+FORGOTTEN: Final = "the session in which it was written is forgotten, excluded or not to be remembered here"
 BLANK: Final = "it is empty"
 NO_MARKDOWN: Final = "it is no Markdown file"
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
@@ -60,16 +60,20 @@ _MAX_NAME: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One file that is to come: its path in our folder, its text without secrets, and where it comes from."""
+    """One file that is to come: its path in our folder, its text without secrets, and where it comes from.
+
+    `session` is the one in which it was written, "" where it does not say so.
+    """
 
     path: str
     text: str
     source: str
+    session: str = ""
 
     @property
     def digest(self) -> str:
         """Return what tells this state of it from another."""
-        return sha256(self.text.encode("utf-8", "replace")).hexdigest()
+        return digest_of_resource(self.text.encode("utf-8", "replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +88,15 @@ async def import_claude(context: Context, homes: Sequence[Path]) -> ImportReport
     resources = await in_thread(find_resources, homes, context.redactor, report)
     await publish_decided(context)
     async with context.placing:
-        known = await context.ledger.read(_known)
+        resources = await context.ledger.read(_remembered, resources, report)
+        known = await context.ledger.read(known_resources)
         writing = await in_thread(_decided, context.home, resources, known, report)
         # files first: after a crash in between they stand as the next import would write them, and it knows them so;
         # the other way round they would be files that a person removed
         for path, text in writing.texts.items():
             context.still_ours()
             await in_thread(_write, context.home, path, text)
-        await context.ledger.write(meta.put, KEY, json.dumps(dict(writing.known), sort_keys=True))
+        await context.ledger.write(know_resources, writing.known)
     await notice_edits(context)
     log.info("import.completed", agent=AGENT, count=0, files=report.files["imported"], left_out=len(report.left_out))
     return report
@@ -100,7 +105,10 @@ async def import_claude(context: Context, homes: Sequence[Path]) -> ImportReport
 def preview_claude(conn: Connection | None, home: Home, homes: Sequence[Path], redactor: Redactor) -> ImportReport:
     """Say what an import would do, and do nothing (blocking)."""
     report = ImportReport(AGENT, [str(each) for each in homes], is_dry=True)
-    _decided(home, find_resources(homes, redactor, report), _known(conn) if conn else {}, report)
+    resources = find_resources(homes, redactor, report)
+    if conn is not None:
+        resources = _remembered(conn, resources, report)
+    _decided(home, resources, known_resources(conn) if conn else {}, report)
     return report
 
 
@@ -136,21 +144,26 @@ def _resource(project: str, directory: str, name: str, text: str, source: str, r
     # the digest keeps names apart that differ in what a name cannot hold
     digest = sha256(f"{project}\n{name}".encode("utf-8", "surrogatepass")).hexdigest()[:6]
     stem = f"{_slug(redactor.clean(project)) or 'project'}--{_slug(redactor.clean(name.removesuffix('.md'))) or 'file'}"
-    head = [
-        "---",
-        "from: Claude Code, its own memory of a project",
-        f"project: {redactor.clean(on_one_line(directory))}",
-        f"file: {redactor.clean(on_one_line(name))}",
-        "---",
-        "",
-    ]
-    body = "\n".join([*head, redactor.clean(plain(text)).strip("\n"), ""])
-    return Resource(f"{FOLDER}/resources/{stem}-{digest}.md", body, source)
+    body = redactor.clean(plain(text))
+    shown = render_imported(redactor.clean(on_one_line(directory)), redactor.clean(on_one_line(name)), body)
+    return Resource(f"{FOLDER}/resources/{stem}-{digest}.md", shown, source, session_of(body))
 
 
 def _slug(text: str) -> str:
     """Return a name that is none of a resource that expires: those begin with a time, which has a T."""
     return _NO_NAME.sub("-", text.casefold()).strip("-")[-_MAX_NAME:].strip("-")
+
+
+def _remembered(conn: Connection, resources: Sequence[Resource], report: ImportReport) -> list[Resource]:
+    """Leave out what was written in a session that is not to be remembered here."""
+    kept = []
+    for each in resources:
+        row = sessions.get_exact(conn, each.session) if each.session else None
+        if row is not None and row.is_withheld:
+            report.leave_out_file(each.source, FORGOTTEN)
+        else:
+            kept.append(each)
+    return kept
 
 
 def _decided(home: Home, resources: Sequence[Resource], known: Mapping[str, str], report: ImportReport) -> _Writing:
@@ -182,7 +195,7 @@ def _standing(home: Home, path: str) -> str | None:
         descriptor = os.open(home.memories / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:  # noqa: PTH123 (a descriptor, which Path cannot open)
             is_text = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            return sha256(file.read(2 * MAX_FILE_BYTES)).hexdigest() if is_text else ""
+            return digest_of_resource(file.read(2 * MAX_FILE_BYTES)) if is_text else ""
     except FileNotFoundError:
         return None
     except OSError:
@@ -204,8 +217,3 @@ def _write(home: Home, path: str, text: str) -> None:
     with translated("write", target):
         temporary.replace(target)
     fsync_folder(folder)
-
-
-def _known(conn: Connection) -> dict[str, str]:
-    value = json.loads(meta.get(conn, KEY) or "{}")
-    return {str(path): str(digest) for path, digest in value.items()} if isinstance(value, dict) else {}

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
@@ -27,6 +28,27 @@ def record_statements(conn: Connection, digests: Collection[str]) -> None:
     """Put these digests in the place of those that were recorded."""
     if digests or recorded_statements(conn):
         meta.put(conn, STATEMENTS, json.dumps(sorted(digests)))
+
+
+RESOURCES: Final = f"{meta.IMPORTED}claude"
+"""The key of the resources of Claude Code's memory as they were written last: digests by path."""
+
+
+def known_resources(conn: Connection) -> dict[str, str]:
+    """Return which resources an import has written, with the digests of what it wrote."""
+    value = json.loads(meta.get(conn, RESOURCES) or "{}")
+    return {str(path): str(digest) for path, digest in value.items()} if isinstance(value, dict) else {}
+
+
+def know_resources(conn: Connection, known: Mapping[str, str]) -> None:
+    """Put these in the place of those that were known; a path says what the file is about."""
+    if known or known_resources(conn):
+        meta.put(conn, RESOURCES, json.dumps(dict(known), sort_keys=True))
+
+
+def digest_of_resource(data: bytes) -> str:
+    """Return what tells one state of a resource from another."""
+    return sha256(data).hexdigest()
 
 
 @dataclass(slots=True)

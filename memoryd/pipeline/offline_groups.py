@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from memoryd.ledger.outputs import SelectedOutput
+from memoryd.pipeline.offline_imported import Noted
 from memoryd.pipeline.offline_notes import Note
 from memoryd.pipeline.offline_preferences import Preference, merged
 from memoryd.pipeline.offline_raw import LAST_ANSWER, Lesson, parse_lesson, places_in
@@ -41,7 +42,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """One directory: its sessions, oldest first, and its block of the handbook."""
+    """One directory: its sessions, oldest first (none where all was imported), and its block of the handbook."""
 
     cwd: str
     sessions: tuple[Session, ...]
@@ -53,16 +54,31 @@ class Project:
         return max((session.output.source_updated_at for session in self.sessions), default=0)
 
 
-def projects_of(selected: Sequence[SelectedOutput], notes: Sequence[Note], *, max_bullets: int = 1000) -> list[Project]:
+def projects_of(
+    selected: Sequence[SelectedOutput],
+    notes: Sequence[Note],
+    noted: Sequence[Noted] = (),
+    *,
+    max_bullets: int = 1000,
+) -> list[Project]:
     """Group the selected outputs by directory, in the order of the directories' names; notes that name one go there.
 
-    Of each session and kind the last `max_bullets` count.
+    What was imported of a directory goes there too, or makes one that has no session. Of each session and kind the last
+    `max_bullets` count, of an imported file the first.
     """
     by_cwd: dict[str, list[SelectedOutput]] = {}
     for output in selected:
         by_cwd.setdefault(one_line(output.cwd or "") or UNKNOWN, []).append(output)
+    cut = [replace(each, lines=each.lines[:max_bullets]) for each in noted]
     return [
-        _project(cwd, by_cwd[cwd], [note for note in notes if note.cwd == cwd], max_bullets) for cwd in sorted(by_cwd)
+        _project(
+            cwd,
+            by_cwd.get(cwd, []),
+            [note for note in notes if note.cwd == cwd],
+            [each for each in cut if each.cwd == cwd],
+            max_bullets,
+        )
+        for cwd in sorted({*by_cwd, *(each.cwd for each in noted)})
     ]
 
 
@@ -93,19 +109,22 @@ def preference_text(preference: Preference) -> str:
     return f'{about}the user first {first.voice}: "{first.text}", {quotes}; the later statement holds'
 
 
-def _project(cwd: str, outputs: Sequence[SelectedOutput], notes: Sequence[Note], max_bullets: int) -> Project:
+def _project(
+    cwd: str, outputs: Sequence[SelectedOutput], notes: Sequence[Note], noted: Sequence[Noted], max_bullets: int
+) -> Project:
     in_order = sorted(outputs, key=lambda output: (output.source_updated_at, output.thread_id))
     sessions = tuple(
         Session(output, _cut(_named(parse_lesson(output.raw_memory), output), max_bullets), number)
         for number, output in enumerate(in_order, start=1)
     )
+    about = "sessions recorded in" if sessions else "what Claude Code had noted of"
     group = TaskGroup(
         title=cwd,
-        scope=f"sessions recorded in {cwd}; use it when working there, not in other directories",
+        scope=f"{about} {cwd}; use it when working there, not in other directories",
         cwd=cwd,
         reuse_rule="only in this directory and its checkouts",
         tasks=tuple(_task(session) for session in sessions),
-        sections=_sections(sessions, notes),
+        sections=_sections(sessions, notes, noted),
     )
     return Project(cwd, sessions, group)
 
@@ -135,7 +154,9 @@ def _task(session: Session) -> Task:
     )
 
 
-def _sections(sessions: Sequence[Session], notes: Sequence[Note]) -> dict[Section, tuple[Bullet, ...]]:
+def _sections(
+    sessions: Sequence[Session], notes: Sequence[Note], noted: Sequence[Noted]
+) -> dict[Section, tuple[Bullet, ...]]:
     stated = [
         [replace(preference, task_refs=(session.number,)) for preference in session.lesson.preferences]
         for session in sessions
@@ -146,9 +167,11 @@ def _sections(sessions: Sequence[Session], notes: Sequence[Note]) -> dict[Sectio
     remarks = _cited((one, session.number) for session in sessions for one in session.lesson.remarks)
     preferences += [replace(remark, mark=Mark.INFERRED) for remark in remarks]
     preferences += [_note_bullet(line) for note in notes for line in note.lines]
+    preferences += [_note_bullet(line) for each in noted if each.is_persons for line in each.lines]
     knowledge = _cited(
         (one, session.number) for session in sessions for one in (*session.lesson.knowledge, *places_in(session.lesson))
     )
+    knowledge += [_note_bullet(line) for each in noted if not each.is_persons for line in each.lines]
     failures = _cited((one, session.number) for session in sessions for one in session.lesson.failures)
     sections = {
         Section.PREFERENCES: tuple(preferences),

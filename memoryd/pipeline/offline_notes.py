@@ -42,15 +42,15 @@ def read_notes(work: Path, *, cwds: Collection[str]) -> list[Note]:
         files.sort(key=lambda path: (_TIMED.match(path.name) is None, path.name))
         texts = [path.read_text(encoding="utf-8", errors="replace") for path in files]
     said = [text for text in texts if not is_request(text)]
-    return [Note(lines, _directory(text, cwds)) for text in said if (lines := _statements(text))]
+    return [Note(lines, _directory(text, cwds)) for text in said if (lines := statements_of(text))]
 
 
 def _is_note(path: Path) -> bool:
     return path.suffix == ".md" and not path.name.startswith(".") and path.is_file() and not path.is_symlink()
 
 
-def _statements(text: str) -> tuple[str, ...]:
-    """Split a note into statements; headings and front matter only say what it is about."""
+def statements_of(text: str) -> tuple[str, ...]:
+    """Split a note into statements, one line each; headings and front matter only say what it is about."""
     statements: list[str] = []
     open_paragraph = False
     for line in _without_front_matter(text).splitlines():

@@ -11,6 +11,7 @@ from typing import Final
 
 from memoryd.clock import utc_day
 from memoryd.pipeline.offline_groups import EVERYWHERE, Project, Session, preference_text
+from memoryd.pipeline.offline_imported import KEYWORDS, is_imported
 from memoryd.pipeline.offline_notes import Note
 from memoryd.pipeline.offline_raw import LAST_ANSWER, places_in
 from memoryd.pipeline.offline_text import clip
@@ -83,8 +84,13 @@ def _preference_lines(handbook: Handbook, projects: Sequence[Project]) -> list[s
     return [_said(bullet) for bullet in everywhere] + [
         f"in {project.cwd}: {_said(bullet)}"
         for project in projects
-        for bullet in sorted(_preferences(project.group.sections), key=lambda one: -max(one.task_refs, default=10**6))
+        for bullet in sorted(_preferences(project.group.sections), key=_rank)
     ]
+
+
+def _rank(bullet: Bullet) -> int:
+    """Notes first, then the latest session, then what an agent had noted by itself."""
+    return 1 if is_imported(bullet.text) else -max(bullet.task_refs, default=10**6)
 
 
 def _said(bullet: Bullet) -> str:
@@ -120,7 +126,7 @@ def _summary(projects: Sequence[Project], notes: Sequence[Note], chosen: Sequenc
         if recent:
             scopes.append(Scope(project.cwd, _days(recent)))
         if past or not recent:
-            topics = tuple(_past_topic(session) for session in past) or (_least_topic(project.sessions[-1]),)
+            topics = tuple(_past_topic(session) for session in past) or (_least_topic(project),)
             older.append(OlderScope(project.cwd, topics))
     if any(note.cwd is None for note in notes):
         older.append(OlderScope(EVERYWHERE, (Topic(EVERYWHERE, NOTE_KEYWORDS, "notes that hold in every directory"),)))
@@ -138,8 +144,9 @@ def _profile(projects: Sequence[Project]) -> tuple[str, ...]:
     instants = [session.output.source_updated_at for project in projects for session in project.sessions]
     if not instants:
         return (NO_MODEL, "Sessions remembered: none.")
+    many = sum(bool(project.sessions) for project in projects)
     span = f"{utc_day(min(instants))} to {utc_day(max(instants))}"
-    return (NO_MODEL, f"Sessions remembered: {len(instants)}, in {len(projects)} directories, from {span}.")
+    return (NO_MODEL, f"Sessions remembered: {len(instants)}, in {many} directories, from {span}.")
 
 
 def _days(sessions: Sequence[Session]) -> tuple[Day, ...]:
@@ -163,7 +170,10 @@ def _past_topic(session: Session) -> Topic:
     return Topic(session.lesson.task, session.lesson.keywords[:MAX_TOPIC_KEYWORDS], _desc(session))
 
 
-def _least_topic(session: Session) -> Topic:
+def _least_topic(project: Project) -> Topic:
+    if not project.sessions:
+        return Topic(project.cwd, KEYWORDS, project.group.scope)
+    session = project.sessions[-1]
     return Topic(clip(session.lesson.task, MAX_LEAST_CHARS), session.lesson.keywords[:1], session.lesson.outcome)
 
 

@@ -21,7 +21,7 @@ from memoryd.workspace.outline import read_outline, walk
 WRITTEN: Final = "you wrote it"
 NOTED: Final = "it is a note, and notes are yours"
 FILED: Final = "it is in a file of your own"
-BROUGHT: Final = "it came from an extension, which has no sessions"
+BROUGHT: Final = "it is in a resource of an extension, which is a source of its own"
 SHARED: Final = "sessions that are not forgotten support it as well"
 MAX_WORDS: Final = 3
 SHORTEST_NAME: Final = 8
@@ -47,18 +47,19 @@ def remains_of(
 ) -> Iterator[Remains]:
     """Yield the lines of a cleaned folder that name a forgotten session, rest on it, or have words of it alone.
 
-    `before` is what the folder was made from, `persons` are the rows of each file that are a person's. Words count in
-    what a person wrote and in other sources, and after a purge, which takes every one, wherever they stand.
+    `before` is what the folder was made from, `persons` are the rows of each file that are a person's. Words count
+    where no clean-up looks: in what a person wrote, and in other sources.
     """
     files = {path for path, header in headers_of(before).items() if header.thread_id in threads}
     ids = (name for thread_id in threads for name in (thread_id, thread_id.rpartition(":")[2]))
     stems = (path.rpartition("/")[2].removesuffix(".md") for path in files)
     names = {name for name in (*ids, *stems) if len(name) >= SHORTEST_NAME}
-    words = ForgottenWords.of(_of_sessions(before), _of_sessions(after), strict=False)
+    words = ForgottenWords.of(_of_sessions(before), [*_of_sessions(after), *_heads(before)], strict=False)
     cited = _citing(before, files)
     for path in sorted(after.files):
         if path.startswith(f"{EXTENSIONS}/") and path.endswith(f"/{_INSTRUCTIONS}"):
             continue
+        skipped = _length_of_front_matter(after.text(path)) if path.startswith(f"{EXTENSIONS}/") else 0
         citing = _rows_saying(after.text(path), cited) if path == MEMORY_FILE else frozenset()
         for number, row in enumerate(after.text(path).split("\n"), start=1):
             why = _why(path, row, persons.get(path, ()))
@@ -66,7 +67,7 @@ def remains_of(
                 yield Remains(path, number, row, "it names the session", why)
             elif number in citing:
                 yield Remains(path, number, row, "it rested on the session", why)
-            elif (purge or why != SHARED) and not is_evidence(path) and _speaks(row, words, purge=purge):
+            elif why != SHARED and number > skipped and _speaks(row, words, purge=purge):
                 shown = ", ".join(words.found_in(row)[:MAX_WORDS])
                 yield Remains(path, number, row, f"it has words that only the session had: {shown}", why)
 
@@ -77,6 +78,16 @@ def _speaks(row: str, words: ForgottenWords, *, purge: bool) -> bool:
 
 def _of_sessions(folder: Folder) -> list[str]:
     return [text for path, text in folder.files.items() if is_evidence(path)]
+
+
+def _heads(folder: Folder) -> list[str]:
+    """Return where sessions were recorded: words that are of a place, and of nobody's session."""
+    return [folder.text(path).partition("\n\n")[0] for path in headers_of(folder)]
+
+
+def _length_of_front_matter(text: str) -> int:
+    rows = text.split("\n")
+    return rows.index("---", 1) + 1 if rows[0] == "---" and "---" in rows[1:] else 0
 
 
 def _citing(before: Folder, files: Collection[str]) -> frozenset[str]:

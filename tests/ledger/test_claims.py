@@ -168,6 +168,22 @@ def test_a_persons_word_is_kept_as_theirs(conn: sqlite3.Connection) -> None:
     assert [row.author for row in claims.valid(conn)] == ["person"]
 
 
+def test_a_purge_erases_claims_that_it_names_and_what_others_said_before(conn: sqlite3.Connection) -> None:
+    """I12: closed claims keep their words otherwise, and so does what a claim said before."""
+    first = replace(UV, text="use uv for every install in the shop", thread_ids=())
+    claims.replace_claims(conn, [first], now=NOW)
+    claims.replace_claims(conn, [replace(first, text="use uv for each install in the shop")], now=NOW + 1)
+    assert len(claims.earlier_texts(conn, 1)) == 1
+
+    assert claims.erase_earlier_texts_of(conn, [1, 99]) == 1
+    assert claims.earlier_texts(conn, 1) == []
+    assert len(claims.valid(conn)) == 1
+
+    claims.replace_claims(conn, [], now=NOW + 2)
+    assert claims.erase(conn, [1, 99]) == 1
+    assert claims.every(conn, limit=9) == []
+
+
 def test_an_earlier_text_is_forgotten_with_a_session_that_supported_it_then(conn: sqlite3.Connection) -> None:
     """I12: the claim rests on another session by now, and nothing else links it to the one that is forgotten."""
     first = replace(UV, text="use uv for every install in the shop", thread_ids=("a", "b"))

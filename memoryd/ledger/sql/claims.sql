@@ -49,6 +49,14 @@ WHERE EXISTS (
   WHERE supporting.value IN (SELECT value FROM json_each(:threads))
 );
 
+-- name: delete_claims
+-- Closed or not: a purge has taken their words out.
+DELETE FROM claims WHERE id IN (SELECT value FROM json_each(:ids));
+
+-- name: delete_earlier_texts_of
+-- What they say now stays.
+DELETE FROM claim_texts WHERE claim_id IN (SELECT value FROM json_each(:ids));
+
 -- name: list_earlier_texts
 -- Oldest first.
 SELECT text, status, until FROM claim_texts WHERE claim_id = :claim_id ORDER BY id;
