@@ -18,7 +18,7 @@ from memoryd.sources.jsonl import Line, SessionBytes
 MAX_REMEMBERED_ROWS = 200_000  # of a longer session the oldest rows are forgotten: a rewind to them goes unnoticed
 FILTER_BYTES = 4 * 1024 * 1024  # of 400,000 rows one in a million is taken for a copy
 _FILTER_PROBES, _PROBE_BITS = 5, 25
-_ROW = b'\n{"parentUuid":'  # how the program begins every row that has an id
+_ROW = b'{"parentUuid":'  # how the program begins every row that has an id
 _ROW_BYTES = len(_ROW) + 60  # the parent's id in quotes, and the name of the next member
 _ROOTS = (b'"logicalParentUuid"', b'"isSidechain":true')  # what follows where a compaction or a sub-agent has no parent
 _HUMAN = frozenset({"", "human"})
@@ -74,7 +74,7 @@ def find_abandoned(source: SessionBytes) -> Abandoned:
 
     A look at the bytes finds the rows that have siblings; only where two of them are prompts the tree is built.
     """
-    shared = _shared_parents(source.chunks())
+    shared = _shared_parents(source.beginnings(_ROW_BYTES))
     if shared is not None and not (shared and _are_prompts(source.lines(), shared)):
         return Abandoned()
     turns = _Turns()
@@ -85,28 +85,22 @@ def find_abandoned(source: SessionBytes) -> Abandoned:
     return Abandoned(turns.abandoned(last + 1))
 
 
-def _shared_parents(chunks: Iterable[bytes]) -> set[bytes] | None:
+def _shared_parents(beginnings: Iterable[bytes]) -> set[bytes] | None:
     """Return the values of parentUuid, as they are written, that more than one row has; nothing is decoded.
 
     None where no row begins with its parent, as all that the program writes do: then this look tells nothing.
     """
     seen: set[bytes] = set()
     shared: set[bytes] = set()
-    carried = b"\n"
     is_told = False
-    for chunk in chunks:
-        window = carried + chunk
-        at, end = window.find(b"\n"), len(window) - _ROW_BYTES
-        while 0 <= at <= end:
-            if window.startswith(_ROW, at):
-                is_told = True
-                parent, _, rest = window[at + len(_ROW) : at + _ROW_BYTES].partition(b",")
-                if not (parent == b"null" and rest.startswith(_ROOTS)):
-                    (shared if parent in seen else seen).add(parent)
-            at = window.find(b"\n", at + 1)
-        carried = window[at:] if at >= 0 else b""
-        if len(seen) > MAX_REMEMBERED_ROWS:
-            seen.clear()
+    for beginning in beginnings:
+        if beginning.startswith(_ROW):
+            is_told = True
+            parent, _, rest = beginning[len(_ROW) :].partition(b",")
+            if not (parent == b"null" and rest.startswith(_ROOTS)):
+                (shared if parent in seen else seen).add(parent)
+                if len(seen) > MAX_REMEMBERED_ROWS:
+                    seen.clear()
     return shared if is_told else None
 
 
@@ -124,9 +118,8 @@ def _are_prompts(lines: Iterable[Line], shared: set[bytes]) -> bool:
 
 def _with_parent(lines: Iterable[Line], shared: set[bytes]) -> Iterator[Line]:
     """Yield the lines that begin with one of these parents."""
-    start, end = len(_ROW) - 1, _ROW_BYTES - 1
     for line in lines:
-        if line.data and line.data.startswith(_ROW[1:]) and line.data[start:end].partition(b",")[0] in shared:
+        if line.data and line.data.startswith(_ROW) and line.data[len(_ROW) : _ROW_BYTES].partition(b",")[0] in shared:
             yield line
 
 

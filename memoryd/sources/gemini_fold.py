@@ -7,7 +7,7 @@ it still stands. A list that begins with a summary is a compression: what was sa
 """
 
 import re
-from collections.abc import Iterator
+from itertools import islice
 
 from msgspec import Raw
 
@@ -22,11 +22,12 @@ from memoryd.sources.gemini_records import (
     listed,
     patched,
 )
-from memoryd.sources.jsonl import Line, SessionBytes, Stretch
+from memoryd.sources.jsonl import Line, SessionBytes
 from memoryd.sources.rawjson import as_text
 
 # how the program begins a message, and the patch after every message that only says when that was
 BEGINNING = re.compile(rb'\{(?:"id": ?"([^"\\]+)",|"\$set": ?\{"lastUpdated": ?"[^"\\]*"\}\})')
+BEGINNING_BYTES = 128
 MAX_MESSAGES = 16_384  # how many are followed; older ones can no longer be rewritten or taken back
 STANDS, REWRITTEN, WITHDRAWN = 0, 1, 2  # what is left of a line
 
@@ -143,34 +144,20 @@ def fold_lines(source: SessionBytes) -> Fold:
 def _is_plain(source: SessionBytes) -> bool:
     """Tell whether nothing was taken back or replaced, but for messages that were written anew right after themselves.
 
-    So it is in nearly every session, and the lines tell by how they begin; any other is looked into.
+    So it is in nearly every session, and the lines tell by how they begin; only those that do not are looked into.
     """
-    last, known = b"", dict[bytes, None]()
-    for stretch in source.stretches():
-        for own in _beginnings(stretch):
-            if own is None or (own != last and own in known):
+    last, known, unusual = b"", dict[bytes, None](), set[int]()
+    for index, beginning in enumerate(map(BEGINNING.match, source.beginnings(BEGINNING_BYTES))):
+        if beginning is None:
+            unusual.add(index)
+        elif (own := beginning[1]) is not None and own != last:
+            if own in known:
                 return False
             known[own], last = None, own
-        if len(known) > MAX_MESSAGES:
-            forget_oldest(known, MAX_MESSAGES)
-    return True
-
-
-def _beginnings(stretch: Stretch) -> Iterator[bytes | None]:
-    """Yield the id of every message; None for a line that may change what others say."""
-    data, start, begin = stretch.data, stretch.start, BEGINNING.match
-    if data is None or not stretch.ended:
-        if _is_edit(Line(0, data, stretch.ended)):
-            yield None
-        return
-    while (end := data.find(b"\n", start)) >= 0:
-        record = begin(data, start, end)
-        if record is not None:
-            if (own := record[1]) is not None:
-                yield own
-        elif _is_edit(Line(0, data[start:end], ended=True)):
-            yield None
-        start = end + 1
+            if len(known) > MAX_MESSAGES:
+                forget_oldest(known, MAX_MESSAGES)
+    lines = islice(source.lines(), max(unusual, default=-1) + 1)
+    return not any(_is_edit(line) for line in lines if line.index in unusual)
 
 
 def _is_edit(line: Line) -> bool:

@@ -17,8 +17,8 @@ import zstandard
 
 from memoryd.errors import SessionUnreadable, SessionVanished
 
-CHUNK_BYTES = 256 * 1024
-BLOCK_BYTES = 64 * 1024  # how much is read from the end at a time
+CHUNK_BYTES = 256 * 1024  # how much is read at a time where all of a session is
+BLOCK_BYTES = 64 * 1024  # how much where its beginning or its end may do
 MAX_LINE_BYTES = 64 * 1024 * 1024  # real lines reach 40 MB (base64 images, compaction histories)
 MAX_WINDOW_BYTES = 2**27  # what zstd --long needs; a frame that asks for more is refused instead of allocated
 COMPRESSED_SUFFIX = ".zst"
@@ -30,17 +30,6 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     index: int
     data: bytes | None
     ended: bool
-
-
-class Stretch(msgspec.Struct, frozen=True, gc=False):
-    """Whole lines of a session in one piece, from `start` on, each with its newline: none is cut out yet.
-
-    One that is torn off at the end (not `ended`) and one that was over the cap (`data` is None) stand alone.
-    """
-
-    data: bytes | None
-    start: int = 0
-    ended: bool = True
 
 
 class SessionBytes:
@@ -61,47 +50,51 @@ class SessionBytes:
         self.bytes_read = 0
         self._file = io.FileIO(descriptor, closefd=True)
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the decompressed content from its beginning; `bytes_read` counts what this pass has yielded."""
+    def content(self, step: int = BLOCK_BYTES) -> io.BufferedReader:
+        """Open the decompressed content at its beginning, to be read `step` bytes at a time, as one pass after another.
+
+        `bytes_read` counts what the pass has read. What it reads raises this room's errors.
+        """
         self.bytes_read = 0
         with _translated(self.path, "read"):
             self._file.seek(0)
-            source = self._decompressed() if self.is_compressed else self._plain()
-            for chunk in source:
-                self.bytes_read += len(chunk)
-                yield chunk
+        return io.BufferedReader(_Content(self, self._file), step)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the decompressed content from its beginning; whoever wants no more has that in the first block."""
+        content, step = self.content(), BLOCK_BYTES
+        while chunk := content.read1(step):
+            yield chunk
+            step = CHUNK_BYTES
 
     def lines(self, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
         """Yield every line from the first to the last, one in memory at a time."""
-        index = 0
-        for stretch in self.stretches(max_line_bytes):
-            data, start = stretch.data, stretch.start
-            if data is None or not stretch.ended:
-                yield Line(index, data, stretch.ended)
-                index += 1
-                continue
-            while (end := data.find(b"\n", start)) >= 0:
-                yield Line(index, data[start:end] if end - start <= max_line_bytes else None, True)
-                index, start = index + 1, end + 1
+        content, index = self.content(), 0
+        while piece := content.readline(max_line_bytes + 1):  # with its newline
+            yield whole_line(content, index, piece, max_line_bytes)
+            index += 1
 
-    def stretches(self, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Stretch]:
-        """Yield all lines as they lie together in the chunks of the file; one that lies in several comes alone."""
-        held = _Pieces(max_line_bytes + 1)  # with its newline
+    def beginnings(self, size: int) -> Iterator[bytes]:
+        """Yield how each line begins: at most `size` bytes of it, without its newline. No whole line is built."""
+        held = b""  # of a line that goes on in the next chunk
         for chunk in self.chunks():
-            start = chunk.find(b"\n") + 1 if held.size else 0
-            if start:
-                held.add(chunk[:start])
-                yield Stretch(held.take())
-            if not held.size and (end := chunk.rfind(b"\n") + 1) > start:
-                yield Stretch(chunk, start)
-                start = end
-            held.add(chunk[start:])
-        if held.size:
-            yield Stretch(held.take(), ended=False)
+            end = chunk.find(b"\n")
+            if len(held) < size:
+                held += chunk[: size if end < 0 else min(end, size)]
+            if end < 0:
+                continue
+            yield held[:size]
+            start = end + 1
+            while (end := chunk.find(b"\n", start)) >= 0:
+                yield chunk[start : end if end - start < size else start + size]
+                start = end + 1
+            held = chunk[start : start + size]
+        if held:
+            yield held[:size]
 
     def lines_backwards(self, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
         """Yield the lines of a plain file from the last to the first; their indexes count down from -1."""
-        held = _Pieces(max_line_bytes, backwards=True)
+        held = _Pieces(max_line_bytes)
         position, index, ended = self.size, -1, False
         while position > 0:
             step = min(BLOCK_BYTES, position)
@@ -136,30 +129,57 @@ class SessionBytes:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _plain(self) -> Iterator[bytes]:
-        left, step = self.size, BLOCK_BYTES  # whoever wants the beginning alone has it in the first block
-        while left > 0 and (chunk := self._file.read(min(step, left))):
-            left, step = left - len(chunk), CHUNK_BYTES
-            yield chunk
-
-    def _decompressed(self) -> Iterator[bytes]:
-        decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
-        with decompressor.stream_reader(self._file, read_across_frames=True, closefd=False) as reader:
-            while chunk := reader.read(CHUNK_BYTES):
-                yield chunk
-
     def _block(self, position: int, size: int) -> bytes:
         with _translated(self.path, "read"):
             return os.pread(self._file.fileno(), size, position)
 
 
-class _Pieces:
-    """The pieces of one line as they arrive; lets go of them once they pass the cap."""
+def whole_line(content: io.BufferedReader, index: int, piece: bytes, max_line_bytes: int = MAX_LINE_BYTES) -> Line:
+    """Return the line that begins with a piece which was just read; of one over the cap no more is kept."""
+    pieces, size = [piece], len(piece)
+    while not piece.endswith(b"\n") and (piece := content.readline(CHUNK_BYTES)):
+        size += len(piece)
+        if size <= max_line_bytes + 1:
+            pieces.append(piece)
+    ended = piece.endswith(b"\n")
+    is_over = size - ended > max_line_bytes
+    return Line(index, None if is_over else b"".join(pieces).removesuffix(b"\n"), ended)
 
-    def __init__(self, max_bytes: int, *, backwards: bool = False) -> None:
+
+class _Content(io.RawIOBase):
+    """A session's decompressed content, no more of it than there was when it was opened."""
+
+    def __init__(self, source: SessionBytes, file: io.FileIO) -> None:
+        self._source = source
+        self._left = source.size
+        self._file = file
+        self._unpacked = _decompressed(file) if source.is_compressed else None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # typeshed: any buffer
+        with _translated(self._source.path, "read"):
+            if self._unpacked is not None:
+                read = self._unpacked.readinto(buffer)
+            else:
+                read = self._file.readinto(memoryview(buffer)[: self._left]) or 0
+                self._left -= read
+        self._source.bytes_read += read
+        return read
+
+
+def _decompressed(file: io.FileIO) -> zstandard.ZstdDecompressionReader:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
+    return decompressor.stream_reader(file, read_across_frames=True, closefd=False)
+
+
+class _Pieces:
+    """The pieces of one line as they arrive, its end first; lets go of them once they pass the cap."""
+
+    def __init__(self, max_bytes: int) -> None:
         self.size = 0
         self._max_bytes = max_bytes
-        self._backwards = backwards
         self._pieces: list[bytes] = []
 
     def add(self, piece: bytes) -> None:
@@ -174,7 +194,7 @@ class _Pieces:
         self._pieces, self.size = [], 0
         if size > self._max_bytes:
             return None
-        return pieces[0] if len(pieces) == 1 else b"".join(reversed(pieces) if self._backwards else pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(reversed(pieces))
 
 
 @contextmanager

@@ -21,6 +21,7 @@ MAX_COPIED_ROWS = 200_000  # of the older sessions of a lineage together, the ea
 # every row begins with its id and that of the row that it follows, both UUIDs
 ID_KEY = b'{"uuid":"'
 ID_END = len(ID_KEY) + 36
+BEGINNING_BYTES = 128
 MAX_ROWS = 16_384  # how many are remembered; a rewind to an older one goes unnoticed
 
 
@@ -101,16 +102,10 @@ class CopiedRows:
 def _is_one_chain(source: SessionBytes) -> bool:
     """Tell whether each row goes on where the one before it ended, as in nearly every session: none is abandoned."""
     link = b'","parentUuid":null,'
-    for stretch in source.stretches():
-        data, start = stretch.data, stretch.start
-        if data is None or not stretch.ended:
+    for beginning in source.beginnings(BEGINNING_BYTES):
+        if not beginning.startswith(ID_KEY) or not beginning.startswith(link, ID_END):
             return False
-        find, has = data.find, data.startswith
-        while (end := find(b"\n", start)) >= 0:
-            if not has(ID_KEY, start) or not has(link, start + ID_END):
-                return False
-            link = b'","parentUuid":"%b",' % data[start + len(ID_KEY) : start + ID_END]
-            start = end + 1
+        link = b'","parentUuid":"%b",' % beginning[len(ID_KEY) : ID_END]
     return True
 
 

@@ -13,11 +13,13 @@ from memoryd.sources.decoding import is_blank
 from memoryd.sources.finals import FinalMessages
 from memoryd.sources.identity import last_instant, message_key
 from memoryd.sources.items import CitationSeen, Item
-from memoryd.sources.jsonl import Line, SessionBytes
+from memoryd.sources.jsonl import Line, SessionBytes, whole_line
 from memoryd.sources.rawjson import MAX_TEXT_BYTES, UNREADABLE
 from memoryd.sources.reader import Reading, Stretches
 
 Row = TypeVar("Row")
+READ_BYTES = 1024 * 1024  # at a time
+PAUSE_BYTES = 256 * 1024  # after so many the items that are decided are given out
 
 
 class Dated(Protocol):
@@ -32,32 +34,29 @@ class Dated(Protocol):
 def walk(
     source: SessionBytes, decoder: Decoder[Row], usual: Callable[[Row, int], bool], other: Callable[[Line], None]
 ) -> Iterator[None]:
-    """Go through a session's lines, and pause after each stretch of them.
+    """Go through a session's lines, and pause now and then.
 
     A row that is as nearly all are is decoded in one go, and `usual` takes it with the index of its line. What does not
     decode so, what `usual` turns down for a closer look, and very long lines are for `other`.
     """
-    decode = decoder.decode
-    index = 0
-    for stretch in source.stretches():
-        data, start = stretch.data, stretch.start
-        if data is None or not stretch.ended or len(data) - start > MAX_TEXT_BYTES:
-            other(Line(index, data.removesuffix(b"\n") if data else None, stretch.ended))
-            index += 1
+    content = source.content(READ_BYTES)
+    readline, decode = content.readline, decoder.decode
+    index = passed = 0
+    while piece := readline(MAX_TEXT_BYTES):
+        passed += len(piece)
+        if passed >= PAUSE_BYTES:
             yield
-            continue
-        find = data.find
-        while (end := find(b"\n", start)) >= 0:
-            try:
-                row = decode(data[start:end])
-            except UNREADABLE:
-                is_taken = False
-            else:
-                is_taken = usual(row, index)
-            if not is_taken:
-                other(Line(index, data[start:end], True))
-            index, start = index + 1, end + 1
-        yield
+            passed = 0
+        try:
+            row = decode(piece)
+        except UNREADABLE:
+            is_taken = False
+        else:
+            is_taken = len(piece) < MAX_TEXT_BYTES and usual(row, index)
+        if not is_taken:
+            other(whole_line(content, index, piece))
+        index += 1
+    yield
 
 
 class ItemStream:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryd.errors import SessionUnreadable, SessionVanished
-from memoryd.sources.jsonl import BLOCK_BYTES, CHUNK_BYTES, SessionBytes
+from memoryd.sources.jsonl import BLOCK_BYTES, CHUNK_BYTES, Line, SessionBytes, whole_line
 
 
 def a_file(folder: Path, content: bytes, name: str = "session.jsonl") -> Path:
@@ -102,6 +102,28 @@ def test_both_directions_agree_on_the_lines_that_hold_something(tmp_path: Path, 
         forwards = [(line.data, line.ended) for line in source.lines() if line.data]
         backwards = [(line.data, line.ended) for line in source.lines_backwards() if line.data]
     assert forwards == backwards[::-1]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(
+    st.lists(st.sampled_from([b"a", b"bb", b"\n", b"\n\n", b"c" * 70_000, b"d" * CHUNK_BYTES]), max_size=12),
+    st.sampled_from([1, 2, 100, 70_001]),
+)
+def test_beginnings_are_those_of_the_lines(tmp_path: Path, pieces: list[bytes], size: int) -> None:
+    with SessionBytes(a_file(tmp_path, b"".join(pieces))) as source:
+        assert list(source.beginnings(size)) == [(line.data or b"")[:size] for line in source.lines()]
+
+
+def test_the_rest_of_a_line_of_which_a_piece_was_read_is_read_up_to_its_end(tmp_path: Path) -> None:
+    long = b"x" * (3 * CHUNK_BYTES)
+    with SessionBytes(a_file(tmp_path, long + b"\nb\nto")) as source:
+        content = source.content()
+        assert whole_line(content, 7, content.readline(10)) == Line(7, long, True)
+        assert whole_line(content, 8, content.readline(10)) == Line(8, b"b", True)
+        assert whole_line(content, 9, content.readline(1)) == Line(9, b"to", False)
+        content = source.content()
+        assert whole_line(content, 0, content.readline(10), len(long) - 1) == Line(0, None, True)
+        assert content.readline() == b"b\n"
 
 
 def test_a_missing_file_has_vanished(tmp_path: Path) -> None:

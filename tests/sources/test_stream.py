@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from memoryd.sources.jsonl import BLOCK_BYTES, CHUNK_BYTES, Line, SessionBytes
+from memoryd.sources.jsonl import BLOCK_BYTES, Line, SessionBytes
+from memoryd.sources.rawjson import MAX_TEXT_BYTES
 from memoryd.sources.stream import walk
 
 
@@ -38,11 +39,25 @@ def walked(path: Path) -> Seen:
     return seen
 
 
-@pytest.mark.parametrize("filler", [0, BLOCK_BYTES // 2, CHUNK_BYTES - 20, 2 * CHUNK_BYTES])
+@pytest.mark.parametrize("filler", [0, BLOCK_BYTES // 2])
 def test_every_line_is_seen_once_and_in_order(tmp_path: Path, filler: int) -> None:
     odd, even = (b'{"n":%d,"filler":"%s"}' % (number, b"x" * filler) for number in (1, 2))
     path = tmp_path / "session.jsonl"
     path.write_bytes(b"\n".join([even, odd, b"", b"no JSON", even, odd, even]))
     seen = walked(path)
-    assert seen.usual == [(2, 0), (2, 4)]
-    assert seen.others == [(1, odd, True), (2, b"", True), (3, b"no JSON", True), (5, odd, True), (6, even, False)]
+    assert seen.usual == [(2, 0), (2, 4), (2, 6)]
+    assert seen.others == [(1, odd, True), (2, b"", True), (3, b"no JSON", True), (5, odd, True)]
+
+
+@pytest.mark.parametrize("size", [MAX_TEXT_BYTES - 2, MAX_TEXT_BYTES - 1, MAX_TEXT_BYTES, 2 * MAX_TEXT_BYTES])
+def test_a_very_long_line_is_for_a_closer_look_and_whole(tmp_path: Path, size: int) -> None:
+    short = b'{"n":2}'
+    long = short.ljust(size)
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"\n".join([short, long, short, long, short]))
+    seen = walked(path)
+    if size < MAX_TEXT_BYTES - 1:
+        assert seen.usual == [(2, index) for index in range(5)]
+    else:
+        assert seen.usual == [(2, 0), (2, 2), (2, 4)]
+        assert seen.others == [(1, long, True), (3, long, True)]
