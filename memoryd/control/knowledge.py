@@ -1,5 +1,6 @@
 """What is known of one session besides its file: by the ledger, or, before any sync, by its neighbours."""
 
+import os.path
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice
@@ -158,5 +159,9 @@ def judge(settings: Settings, row: SessionRow) -> str | None:
         is_wanted=row.user_mode is sessions.UserMode.ENABLED,
     )
     return exclusion(
-        traits, sources=settings.sources, memoryd_home=Home(settings.home).path, user_homes=settings.user_homes
+        traits,
+        sources=settings.sources,
+        memoryd_home=Home(settings.home).path,
+        user_homes=settings.user_homes,
+        as_it_lies=os.path.realpath,
     )

@@ -6,6 +6,7 @@ was extracted. Together they make an idle scan over any number of sessions read 
 file cost nothing.
 """
 
+import os.path
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -300,7 +301,11 @@ def exclusion_of_row(context: Context, row: SessionRow) -> str | None:
     """Judge a known session: the rule that leaves it out, or None."""
     settings = context.settings
     return exclusion(
-        traits_of(row), sources=settings.sources, memoryd_home=context.home.path, user_homes=settings.user_homes
+        traits_of(row),
+        sources=settings.sources,
+        memoryd_home=context.home.path,
+        user_homes=settings.user_homes,
+        as_it_lies=os.path.realpath,
     )
 
 

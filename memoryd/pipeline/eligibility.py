@@ -1,9 +1,11 @@
 """Which sessions may become memories, and which may do so now: pure rules, each with a name that `explain` prints."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import PurePath
 
 from memoryd.config import Discover, Sources
@@ -26,6 +28,7 @@ class Exclusion(StrEnum):
     FORGOTTEN = "forgotten"
 
 
+_WILD = re.compile(r"[*?\[]")
 UNREADABLE = "unreadable"
 """Files that are no session, counted among the excluded; they have no thread id and so no row of their own."""
 
@@ -112,15 +115,25 @@ class Traits:
 
 
 def exclusion(
-    traits: Traits, *, sources: Sources, memoryd_home: PurePath, user_homes: Sequence[PurePath] = ()
+    traits: Traits,
+    *,
+    sources: Sources,
+    memoryd_home: PurePath,
+    user_homes: Sequence[PurePath] = (),
+    as_it_lies: Callable[[str], str] = str,
 ) -> Exclusion | None:
     """Return the first rule that leaves this session out, or None.
 
-    A person's wish for a session is above all rules but those that keep memories from learning from themselves.
+    A person's wish for a session is above all rules but those that keep memories from learning from themselves. An
+    agent may name its directory, and a person the folder to leave out, by a link or as it lies: `as_it_lies` follows
+    the links in an absolute path, and any of the names counts.
     """
+    cwds = _names_of(traits.cwd, as_it_lies)
+    globs = [name for glob in sources.exclude_cwd for name in _names_of_glob(glob, as_it_lies)]
+    own_homes = {memoryd_home, PurePath(as_it_lies(str(memoryd_home)))}
     loops: Sequence[tuple[bool, Exclusion]] = (
         (traits.kind == SessionKind.MEMORY_RUN, Exclusion.MEMORY_RUN),
-        (_is_inside(traits.cwd, memoryd_home), Exclusion.OWN_RUN),
+        (any(PurePath(cwd).is_relative_to(home) for cwd in cwds for home in own_homes), Exclusion.OWN_RUN),
     )
     rules: Sequence[tuple[bool, Exclusion]] = (
         (traits.kind == SessionKind.SUBAGENT, Exclusion.SUBAGENT),
@@ -128,8 +141,8 @@ def exclusion(
         (traits.ephemeral, Exclusion.EPHEMERAL),
         (traits.memory_mode == MemoryMode.DISABLED, Exclusion.MEMORY_DISABLED),
         (traits.memory_mode == MemoryMode.POLLUTED, Exclusion.POLLUTED),
-        (matches_any(traits.cwd, sources.exclude_cwd), Exclusion.EXCLUDED_CWD),
-        (not sources.include_home and _is_home(traits.cwd, user_homes), Exclusion.HOME_DIRECTORY),
+        (any(matches_any(cwd, globs) for cwd in cwds), Exclusion.EXCLUDED_CWD),
+        (not sources.include_home and any(_is_home(cwd, user_homes) for cwd in cwds), Exclusion.HOME_DIRECTORY),
         (_matches(traits.originator, sources.exclude_originators), Exclusion.MACHINE_PROMPTS),
     )
     return next((reason for holds, reason in (*loops, *(() if traits.is_wanted else rules)) if holds), None)
@@ -179,14 +192,25 @@ def matches_any(cwd: str | None, globs: Sequence[str]) -> bool:
     return any(fnmatchcase(candidate, glob.rstrip("/") or "/") for candidate in candidates for glob in globs)
 
 
+def _names_of(path: str | None, as_it_lies: Callable[[str], str]) -> tuple[str, ...]:
+    """Return a path as it is given and as it lies; a path of another system lies nowhere here."""
+    if path is None:
+        return ()
+    return (path, as_it_lies(path)) if path.startswith("/") else (path,)
+
+
+def _names_of_glob(glob: str, as_it_lies: Callable[[str], str]) -> tuple[str, ...]:
+    """Return a glob as it is given, and with what stands before its first wildcard as that lies."""
+    parts = PurePath(glob).parts
+    fixed = next((place for place, part in enumerate(parts) if _WILD.search(part)), len(parts))
+    _, *lies = _names_of(str(PurePath(*parts[:fixed])), as_it_lies)
+    return (glob, *(str(PurePath(escape(path), *parts[fixed:])) for path in lies))
+
+
 def _matches(name: str | None, globs: Sequence[str]) -> bool:
     return name is not None and any(fnmatchcase(name.lower(), glob.lower()) for glob in globs)
 
 
-def _is_home(cwd: str | None, user_homes: Sequence[PurePath]) -> bool:
+def _is_home(cwd: str, user_homes: Sequence[PurePath]) -> bool:
     """Tell whether a session ran in nobody's project: in the home folder, or at the root of the file system."""
-    return cwd is not None and PurePath(cwd) in {PurePath("/"), *user_homes}
-
-
-def _is_inside(cwd: str | None, folder: PurePath) -> bool:
-    return cwd is not None and PurePath(cwd).is_relative_to(folder)
+    return PurePath(cwd) in {PurePath("/"), *user_homes}

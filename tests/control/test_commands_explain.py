@@ -242,6 +242,18 @@ def test_the_exact_rule_that_leaves_a_session_out_is_named(shell: Shell, session
     assert "       1       human user\n" in lines
 
 
+def test_a_folder_that_is_left_out_is_left_out_by_each_of_its_names(shell: Shell) -> None:
+    (shell.folder / "real").mkdir()
+    (shell.folder / "link").symlink_to(shell.folder / "real")
+    left_out = f'exclude_cwd = ["{shell.folder}/link/*"]\n[consolidate]'
+    shell.home.config_file.write_text(shell.home.config_file.read_text().replace("[consolidate]", left_out))
+    path = shell.record(cwd=str(shell.folder / "real" / "shop"))
+    told = shell("explain", str(path), "--json").json
+    assert (told["eligible"], told["reason"]) == (False, "excluded_cwd")
+    shell("sync", "--now")
+    assert shell("status", "--json").json["excluded"] == {"excluded_cwd": 1}
+
+
 def test_the_keys_of_the_json_stay(shell: Shell, tmp_path: Path) -> None:
     path = shell.record()
     told = shell("explain", THREAD, "--json").json

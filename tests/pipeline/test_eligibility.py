@@ -120,6 +120,42 @@ def test_a_glob_excludes_a_directory_and_what_lies_below_it(cwd: str | None, glo
     assert matches_any(cwd, globs) is matched
 
 
+LINKS = {"/home/dev/clients": "/mnt/data/[old] clients", "/home/dev/.memoryd": "/mnt/memoryd", "/u": "/home/dev"}
+
+
+def follow(path: str) -> str:
+    """Follow LINKS."""
+    for name, target in LINKS.items():
+        if PurePath(path).is_relative_to(name):
+            return follow(str(PurePath(target, PurePath(path).relative_to(name))))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cwd", "globs", "reason"),
+    [
+        ("/mnt/data/[old] clients/a", ["/home/dev/clients"], Exclusion.EXCLUDED_CWD),
+        ("/mnt/data/[old] clients/a/b", ["/home/dev/clients/*"], Exclusion.EXCLUDED_CWD),
+        ("/home/dev/clients/a", ["/mnt/data/*clients"], Exclusion.EXCLUDED_CWD),
+        ("/u/clients/a", ["/home/dev/clients"], Exclusion.EXCLUDED_CWD),
+        ("/mnt/data/[old] clients", ["*/clients/x", "clients"], None),
+        ("/mnt/memoryd/staging/x", [], Exclusion.OWN_RUN),
+        ("/u", [], Exclusion.HOME_DIRECTORY),
+        ("C:\\Users\\x", ["/home/dev/clients"], None),
+    ],
+)
+def test_a_link_and_what_it_leads_to_are_one_folder(cwd: str, globs: list[str], reason: Exclusion | None) -> None:
+    """Agents record their directory as it lies, or as they were told; people name the one they know."""
+    found = exclusion(
+        Traits("interactive", cwd, "enabled"),
+        sources=Sources(exclude_cwd=globs),
+        memoryd_home=HOME,
+        user_homes=(PurePath("/home/dev"),),
+        as_it_lies=follow,
+    )
+    assert found == reason
+
+
 @pytest.mark.parametrize(
     ("age_hours", "backfill", "expected"),
     [
