@@ -148,7 +148,7 @@ def test_a_link_and_what_it_leads_to_are_one_folder(cwd: str, globs: list[str], 
     """Agents record their directory as it lies, or as they were told; people name the one they know."""
     found = exclusion(
         Traits("interactive", cwd, "enabled"),
-        sources=Sources(exclude_cwd=globs),
+        sources=Sources(exclude_cwd=tuple(globs)),
         memoryd_home=HOME,
         user_homes=(PurePath("/home/dev"),),
         as_it_lies=follow,
