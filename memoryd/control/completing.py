@@ -81,10 +81,32 @@ def _value(action: argparse.Action) -> Value:
     return Value.FILE if action.type is Path or metavar in _FILES else Value.ANY
 
 
+_BASH_PATHS: Final = f"""\
+# A file may be called anything, a command line too: what is offered of it is a word, and nothing in it is run.
+_{PROGRAM}_paths() {{
+    local path raw="$cur"
+    case "$raw" in
+        [\\"\\']*) raw="${{raw#?}}" ;;
+        *) raw="${{raw//\\\\/}}" ;;
+    esac
+    local -a found=()
+    while IFS= read -r path; do
+        [ -n "$path" ] && found+=("$path")
+    done < <(compgen "$1" -- "$raw")
+    if ! compopt -o filenames 2>/dev/null; then
+        for path in ${{found[@]+"${{!found[@]}}"}}; do found[path]="$(printf %q "${{found[path]}}")"; done
+    fi
+    COMPREPLY+=(${{found[@]+"${{found[@]}}"}})
+}}
+"""
+"""Without compopt (bash 3.2, or called by hand) names are quoted here; with it readline does so."""
+
+
 def bash(commands: Mapping[str, Words]) -> str:
     """Return the script for bash (3.2 or later): `source <(memoryd completion bash)`."""
     rows = [
         f"# bash completion for {PROGRAM}, made by `{PROGRAM} completion bash`.",
+        *_BASH_PATHS.splitlines(),
         f"_{PROGRAM}() {{",
         '    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" place="" word i',
         "    COMPREPLY=()",
@@ -128,8 +150,8 @@ def _places(commands: Mapping[str, Words]) -> Iterator[tuple[str, Words]]:
 
 def _bash_values(commands: Mapping[str, Words]) -> list[str]:
     answers = {
-        Value.FILE: 'COMPREPLY=($(compgen -f -- "$cur")); return ;;',
-        Value.FOLDER: 'COMPREPLY=($(compgen -d -- "$cur")); return ;;',
+        Value.FILE: f"_{PROGRAM}_paths -f; return ;;",
+        Value.FOLDER: f"_{PROGRAM}_paths -d; return ;;",
         Value.ANY: "return ;;",
     }
     rows = [f"*:--home) {answers[Value.FOLDER]}"]
@@ -149,7 +171,7 @@ def _bash_words(commands: Mapping[str, Words]) -> list[str]:
     for place, words in _places(commands):
         known = " ".join([*words.first, *(name for option in words.options for name in option.names)])
         steps = [f'COMPREPLY=($(compgen -W "{known}" -- "$cur"))']
-        steps += ['[[ "$cur" == -* ]] || COMPREPLY+=($(compgen -f -- "$cur"))'] if words.takes_files else []
+        steps += [f'[[ "$cur" == -* ]] || _{PROGRAM}_paths -f'] if words.takes_files else []
         rows.append(f'"{place}") {"; ".join(steps)} ;;')
     return rows
 

@@ -1,8 +1,10 @@
 """What shells complete is what the commands understand; bash's own function is asked where there is a bash."""
 
 import os
+import pty
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,72 @@ def test_files_are_completed_where_one_belongs(script: Path) -> None:
     (script.parent / "folder").mkdir()
     assert completed(script, "memoryd", "status", "--home", "fol") == ["folder"]
     assert "completion.bash" in completed(script, "memoryd", "explain", "compl")
+
+
+HOSTILE = [
+    "$(touch ran)",
+    "x`touch ran`",
+    "y$(touch${IFS}ran)",
+    ";touch ran",
+    "*",
+    "it's",
+    'q"uote',
+    "-rf",
+    "a b",
+    "\\back",
+]
+
+
+@needs_bash
+def test_a_files_name_is_offered_as_a_word_that_says_it_and_runs_nothing(script: Path) -> None:
+    folder = script.parent / "hostile"
+    folder.mkdir()
+    for name in HOSTILE:
+        (folder / name).touch()
+    (folder / "new\nline").touch()
+    offered = completed(script, "memoryd", "--home", "x", "explain", "hostile/")
+    assert BASH is not None
+    said = subprocess.run(
+        [BASH, "--norc", "-c", f"printf '%s\\0' {' '.join(offered)}"],
+        cwd=script.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    names = {f"hostile/{name}" for name in HOSTILE}
+    assert names <= set(said.stdout.split("\0")) <= {*names, "hostile/new", "line", ""}
+    assert not list(script.parent.rglob("ran"))
+
+
+@needs_bash
+@pytest.mark.parametrize("typed", ["hostile/x", "'hostile/x", '"hostile/x', "hostile\\/x"])
+def test_the_tab_key_inserts_it_quoted(script: Path, typed: str) -> None:
+    """Readline quotes what is said to be a file's name: without that the next Enter would run it."""
+    folder = script.parent / "hostile"
+    folder.mkdir()
+    (folder / "x$(touch${IFS}ran)").touch()
+    assert BASH is not None
+    terminal, its_side = pty.openpty()
+    told = f"source {script}; memoryd() {{ printf 'told:%s:' \"$2\"; exit; }}\nmemoryd explain {typed}\t\n"
+    with subprocess.Popen(
+        [BASH, "--norc", "--noprofile", "-i"],
+        stdin=its_side,
+        stdout=its_side,
+        stderr=its_side,
+        start_new_session=True,
+        cwd=script.parent,
+        env={"PATH": os.environ["PATH"], "HOME": str(script.parent), "PS1": "", "TERM": "dumb"},
+    ):
+        os.close(its_side)
+        os.write(terminal, told.encode())
+        said = b""
+        with suppress(OSError):  # a terminal whose last process has ended is an error
+            while more := os.read(terminal, 65536):
+                said += more
+    os.close(terminal)
+    assert b"told:hostile/x$(touch${IFS}ran):" in said
+    assert not list(script.parent.rglob("ran"))
 
 
 @needs_bash
