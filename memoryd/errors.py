@@ -7,6 +7,7 @@ MemorydError
 ├── StorageError                the ledger or the folder cannot be used
 │   ├── DiskFull                no space or read-only: pause, spend nothing, look again later
 │   ├── LedgerBusy              another process holds memoryd.lock
+│   │   └── LedgerLocked        another program holds SQLite's lock on the ledger
 │   ├── LedgerTooNew            written by a newer memoryd (exit 2; `run`: 78)
 │   └── LedgerCorrupt           SQLite says the file is damaged
 ├── GitError                    git refused a command
@@ -105,6 +106,10 @@ class LedgerBusy(StorageError):
     def __init__(self, message: str, *, remedy: str = "", pid: int | None = None) -> None:
         super().__init__(message, remedy=remedy)
         self.pid = pid
+
+
+class LedgerLocked(LedgerBusy):
+    """Another program, no memoryd that holds memoryd.lock, keeps the ledger's file locked."""
 
 
 class LedgerTooNew(StorageError):

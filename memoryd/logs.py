@@ -192,6 +192,9 @@ EVENTS: dict[str, Event] = {
     "stage.stalled": Event(
         "warning", "A stage has work and had no success for longer than its settings let expect.", ("count", "seconds")
     ),
+    "start.awaited": Event(
+        "warning", "Another program holds the lock, or keeps the ledger locked: it is waited for.", ("error", "seconds")
+    ),
     "start.abandoned": Event(
         "error", "Too many starts failed in a short time: memoryd stays down until it is started.", ("count", "seconds")
     ),

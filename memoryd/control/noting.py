@@ -1,4 +1,7 @@
-"""How a note is left: written as a file of its own, and looked at by whoever holds the lock."""
+"""How a note is left: written as a file of its own, and looked at by whoever holds the lock.
+
+It waits for nobody: where the ledger is locked by another program, the next scan sees the file.
+"""
 
 import asyncio
 from pathlib import Path
@@ -36,11 +39,12 @@ def write(settings: Settings, text: str) -> Path:
 async def let_know(settings: Settings, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
     """Have the notes looked at: by the daemon, or here. Raises MemorydError, also when the daemon does not answer.
 
-    A command that holds the lock now need not be told: the next scan sees the note.
+    Neither a command that holds the lock now nor a program that keeps the ledger locked is waited for: the next scan
+    sees the note.
     """
-    home = Home(settings.home)
+    home, clock, environ = Home(settings.home), SystemClock(), config.environ()
     try:
-        async with open_house(settings, clock=SystemClock(), environ=config.environ(), role="note") as context:
+        async with open_house(settings, clock=clock, environ=environ, role="note", patience_seconds=0) as context:
             await notice_edits(context)
     except LedgerBusy:
         if daemon_holds(home):

@@ -10,16 +10,23 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Final
 
+from memoryd import logs
 from memoryd.clock import Clock
 from memoryd.daemon import lock
 from memoryd.daemon.rescue import sound_ledger
-from memoryd.errors import LeaseLost
+from memoryd.errors import LeaseLost, LedgerLocked
 from memoryd.ledger.database import Ledger
 from memoryd.ledger.jobs import Lease
 from memoryd.workspace import repository, staging
 from memoryd.workspace.git import Repository
 from memoryd.workspace.layout import Home, prepare
+
+log = logs.get()
+
+RETRY_SECONDS: Final = 1.0
+"""Between two looks at a ledger that another program keeps locked; each look takes about as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +46,14 @@ class Ground:
 
 
 @asynccontextmanager
-async def open_ground(path: Path, *, clock: Clock, environ: Mapping[str, str], role: str) -> AsyncIterator[Ground]:
+async def open_ground(
+    path: Path, *, clock: Clock, environ: Mapping[str, str], role: str, patience_seconds: float = 0.0
+) -> AsyncIterator[Ground]:
     """Take the lock of the home at `path` and open its ledger; close both again in the opposite order.
 
-    Raises LedgerBusy, LedgerTooNew, DiskFull; LedgerCorrupt when the ledger is found damaged while it is in use: then
-    it was set aside, and the next opening is sound. `role` says who holds the lock.
+    For a ledger that another program keeps locked it waits so many seconds, and says so. Raises LedgerBusy,
+    LedgerLocked, LedgerTooNew, DiskFull; LedgerCorrupt when the ledger is found damaged while it is in use: then it was
+    set aside, and the next opening is sound. `role` says who holds the lock.
     """
     home = Home(path)
     async with AsyncExitStack() as stack:
@@ -51,11 +61,25 @@ async def open_ground(path: Path, *, clock: Clock, environ: Mapping[str, str], r
         held = stack.enter_context(await lock.acquire(home.lock_file, clock=clock, role=role))
         staging.sweep(home)
         repository.sweep(home.git_dir)
-        ledger = await stack.enter_async_context(sound_ledger(home, clock))
+        ledger = await _unlocked(stack, home, clock, patience_seconds)
         git = Repository(home.git_dir, home.memories, environ=environ)
         stack.callback(git.end)
         ledger.fence = partial(_still_ours, held, home.ledger_file, home.ledger_file.stat())
         yield Ground(home, clock, environ, ledger, git, ledger.fence)
+
+
+async def _unlocked(stack: AsyncExitStack, home: Home, clock: Clock, patience_seconds: float) -> Ledger:
+    gives_up_at, is_said = clock.monotonic() + patience_seconds, False
+    while True:
+        try:
+            return await stack.enter_async_context(sound_ledger(home, clock))
+        except LedgerLocked as error:
+            if clock.monotonic() >= gives_up_at:
+                raise
+            if not is_said:
+                log.warning("start.awaited", error=str(error), seconds=patience_seconds)
+            is_said = True
+        await clock.sleep(RETRY_SECONDS)
 
 
 def _still_ours(held: lock.Lock, ledger_file: Path, opened: os.stat_result) -> None:

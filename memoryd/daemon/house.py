@@ -53,6 +53,8 @@ PROMPTS: Final = {
     "extract": ("stage1_system", "stage1_input"),
     "consolidate": ("consolidate_system", "consolidate_init", "consolidate_incremental", "consolidate_own_hands"),
 }
+PATIENCE_SECONDS: Final = 10.0
+"""A person waits at the command for a ledger that another program keeps locked; scripts should not for long."""
 DAEMON: Final = "daemon"
 """The lock's role of `memoryd run`; commands hold it under their own names."""
 
@@ -90,15 +92,18 @@ async def open_house(
     environ: Mapping[str, str],
     role: str,
     reached: Callable[[str], None] = passed,
+    patience_seconds: float = PATIENCE_SECONDS,
 ) -> AsyncIterator[Context]:
-    """Take the lock, open everything, and close it again in the opposite order.
+    """Take the lock, open everything, and close it again in the opposite order: for commands.
 
     Raises what open_ground and furnish raise. `role` says who holds the lock.
     """
     for stage in STAGES:
         settings.provider_for(stage)  # wrong settings end here, before anything is made
     async with (
-        open_ground(settings.home, clock=clock, environ=environ, role=role) as ground,
+        open_ground(
+            settings.home, clock=clock, environ=environ, role=role, patience_seconds=patience_seconds
+        ) as ground,
         furnish(ground, settings, reached=reached) as context,
     ):
         yield context

@@ -24,6 +24,9 @@ _PRAGMAS = (
 )
 
 
+LOOK_SECONDS = 1.0
+"""Whoever writes for longer just when the ledger is opened is worth a word."""
+
 _NO_FILE_BESIDE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
 
 
@@ -32,12 +35,16 @@ def open_writer(
 ) -> tuple[sqlite3.Connection, str | None]:
     """Open the ledger for writing, creating or migrating it; the second value is a warning, if there is one.
 
-    A file that is no ledger, or one of a later program, is not touched.
+    A file that is no ledger, or one of a later program, is not touched; for one that another program keeps locked,
+    nobody waits here: who opens it can say so, and try again.
     """
     _create_or_tighten(path)
-    conn = _connect(path, "mode=rw")
+    conn = _connect(path, "mode=rw", timeout=LOOK_SECONDS)
     try:
         version = migrations.present_version(conn, path, steps)
+        if version:
+            conn.execute(_SQL["begin_write"])
+            conn.execute(_SQL["rollback"])
         conn.execute(_SQL["small_pages"])
         for name in _PRAGMAS:
             conn.execute(_SQL[name])
@@ -84,8 +91,8 @@ def _create_or_tighten(path: Path) -> None:
             path.chmod(0o600)
 
 
-def _connect(path: Path, options: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, isolation_level=None)
+def _connect(path: Path, options: str, *, timeout: float = 5.0) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, isolation_level=None, timeout=timeout)
 
 
 def _read_version(conn: sqlite3.Connection, path: Path, steps: Sequence[Migration]) -> int:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt, StorageError
+from memoryd.errors import DiskFull, LedgerCorrupt, LedgerLocked, StorageError
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 DAMAGED_REMEDY = "`memoryd run` or `memoryd sync` sets it aside whole and goes on from the newest sound backup"
+LOCKED_REMEDY = "another program works on it: end it (a database browser, a copy), or wait until it has finished"
 _UNDECODABLE = "Could not decode to UTF-8"
 _WITHOUT_SEARCH = "no such module: fts5"
 _PRIMARY = 0xFF
@@ -46,7 +47,7 @@ def _from_sqlite(error: sqlite3.Error, path: Path, attempt: str) -> StorageError
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or str(error).startswith(_UNDECODABLE):
         return LedgerCorrupt(what, remedy=DAMAGED_REMEDY)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return LedgerBusy(what, remedy="another process works on it; try again when it has finished")
+        return LedgerLocked(what, remedy=LOCKED_REMEDY)
     if code == sqlite3.SQLITE_CANTOPEN:
         return StorageError(what, remedy="look at the path and its permissions")
     if str(error) == _WITHOUT_SEARCH:

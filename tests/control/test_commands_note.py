@@ -49,3 +49,14 @@ def test_a_file_dropped_by_hand_counts_too(shell: Shell) -> None:
     (folder / "mine.md").write_text("Never push to main on Fridays.\n")
     assert shell("sync", "--now").code == 0
     assert "Never push to main on Fridays. [ad-hoc note]" in (shell.home.memories / "MEMORY.md").read_text()
+
+
+def test_a_note_is_taken_at_once_while_another_program_keeps_the_ledger_locked(shell: Shell) -> None:
+    shell.record()
+    shell("sync", "--now")
+    with shell.locked():
+        said = shell("note", "Deploy the shop with make release.")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.endswith("the next consolidation takes it in\n")
+    assert shell("sync", "--now").code == 0
+    assert "Deploy the shop with make release. [ad-hoc note]" in (shell.home.memories / "MEMORY.md").read_text()

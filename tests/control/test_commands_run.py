@@ -1,3 +1,4 @@
+import asyncio
 import os
 import signal
 import socket
@@ -8,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from memoryd.control.commands.run import LOCKED_SECONDS, Waiting
 from memoryd.daemon.starts import FILE, MOST
+from memoryd.errors import LedgerLocked
 from tests.control.conftest import Shell
+from tests.support.clock import FakeClock
 
 
 def signal_when(shell: Shell, number: signal.Signals) -> threading.Thread:
@@ -88,3 +92,47 @@ def test_under_launchd_a_start_that_fails_again_and_again_stays_down_with_exit_0
     assert shell("run").code == 0
     sender.join()
     assert not (shell.home.path / FILE).exists()
+
+
+def test_a_ledger_that_another_program_keeps_locked_is_said_once_and_waited_for(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shell.codex / "sessions").mkdir(parents=True)
+    assert shell("sync").code == 0
+    address = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager, ExitStack() as locking:
+        manager.bind(address)
+        manager.settimeout(30)
+        monkeypatch.setenv("NOTIFY_SOCKET", address)
+        locking.enter_context(shell.locked())
+
+        def let_go() -> None:
+            said.extend(manager.recv(4096).decode() for _ in range(2))
+            locking.close()
+
+        said: list[str] = []
+        waiter = threading.Thread(target=let_go)
+        waiter.start()
+        sender = signal_when(shell, signal.SIGTERM)
+        ended = shell("run", "--log-format", "json")
+        waiter.join()
+        sender.join()
+    assert ended.code == 0, ended
+    assert said == ["READY=1\nWATCHDOG=1\nSTATUS=waiting for a program that keeps the ledger locked"] * 2
+    (line,) = [line for line in ended.err.splitlines() if '"start.awaited"' in line]
+    assert "database is locked (another program works on it: end it" in line
+
+
+class Hasty(FakeClock):
+    async def sleep(self, seconds: float) -> None:
+        self.freeze(seconds)
+
+
+async def test_in_the_foreground_it_gives_up_after_a_minute(tmp_path: Path) -> None:
+    clock, locked = Hasty(), LedgerLocked("database is locked", remedy="end the other program")
+    waiting = Waiting(tmp_path, clock, None, asyncio.Event())
+    began = clock.monotonic()
+    while clock.monotonic() - began < LOCKED_SECONDS:
+        assert await waiting.for_others(locked)
+    with pytest.raises(LedgerLocked, match="end the other program"):
+        await waiting.for_others(locked)

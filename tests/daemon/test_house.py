@@ -1,12 +1,14 @@
 import os
+import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from memoryd.daemon.house import check_settings, configured_agents, open_house, worker_name
 from memoryd.daemon.worker import Worker
-from memoryd.errors import ConfigError, LeaseLost, LedgerBusy
+from memoryd.errors import ConfigError, LeaseLost, LedgerBusy, LedgerLocked
 from memoryd.ledger import jobs
 from memoryd.ledger.jobs import Lease
 from memoryd.ledger.states import JobKind, Status
@@ -17,6 +19,7 @@ from memoryd.values import AGENTS
 from tests.ledger.factories import THREAD, enqueue
 from tests.support.clock import FakeClock
 from tests.support.house import PATH_ONLY, a_house, settings_in
+from tests.support.log_lines import LogLines
 
 MODEL: dict[str, object] = {
     "providers": {"here": {"kind": "openai-chat", "base_url": "http://127.0.0.1:9/v1", "context_window": 8000}},
@@ -52,9 +55,26 @@ async def test_a_house_is_opened_by_one_process_at_a_time(tmp_path: Path, clock:
         pass
 
 
+async def test_a_ledger_that_another_program_keeps_locked_is_said_once_then_given_up(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    log, settings = LogLines(), settings_in(tmp_path)
+    async with a_house(settings, clock) as context:
+        file = context.home.ledger_file
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for patience, said in ((0.0, 0), (2.0, 1)):
+            opening = open_house(settings, clock=_Hasty(), environ=PATH_ONLY, role="sync", patience_seconds=patience)
+            with pytest.raises(LedgerLocked, match="end it"):
+                await opening.__aenter__()
+            assert len(log.events("start.awaited")) == said
+    async with a_house(settings, clock):
+        pass
+
+
 class _Hasty(FakeClock):
     async def sleep(self, seconds: float) -> None:
-        self.jump(seconds)
+        self.freeze(seconds)
 
 
 async def test_what_a_killed_run_left_in_staging_is_swept(tmp_path: Path, clock: FakeClock) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryd.errors import DiskFull, LeaseLost, LedgerBusy, LedgerCorrupt, StorageError
+from memoryd.errors import DiskFull, LeaseLost, LedgerCorrupt, LedgerLocked, StorageError
 from memoryd.ledger.translate import translated
 
 PATH = Path("/home/me/.memoryd/ledger.sqlite3")
@@ -28,8 +28,8 @@ def _sqlite_error(code: int | None) -> sqlite3.Error:
         (_sqlite_error(sqlite3.SQLITE_CORRUPT), LedgerCorrupt, "backup"),
         (_sqlite_error(sqlite3.SQLITE_CORRUPT_INDEX), LedgerCorrupt, "backup"),
         (_sqlite_error(sqlite3.SQLITE_NOTADB), LedgerCorrupt, "backup"),
-        (_sqlite_error(sqlite3.SQLITE_BUSY_SNAPSHOT), LedgerBusy, "another process"),
-        (_sqlite_error(sqlite3.SQLITE_LOCKED), LedgerBusy, "another process"),
+        (_sqlite_error(sqlite3.SQLITE_BUSY_SNAPSHOT), LedgerLocked, "another program"),
+        (_sqlite_error(sqlite3.SQLITE_LOCKED), LedgerLocked, "another program"),
         (_sqlite_error(sqlite3.SQLITE_CANTOPEN), StorageError, "permissions"),
         (_sqlite_error(sqlite3.SQLITE_IOERR_FSYNC), StorageError, "memoryd doctor"),
         (_sqlite_error(None), StorageError, "memoryd doctor"),

@@ -8,9 +8,10 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 from memoryd import config, logs
-from memoryd.clock import SystemClock
+from memoryd.clock import Clock, SystemClock
 from memoryd.config import Settings
 from memoryd.control.console import start_logging
 from memoryd.daemon import house, lock
@@ -23,13 +24,15 @@ from memoryd.daemon.starts import Starts
 from memoryd.daemon.supervisor import Listener, Supervisor
 from memoryd.daemon.vitals import spare_memory
 from memoryd.daemon.wakeup import within
-from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt
+from memoryd.errors import DiskFull, LedgerBusy, LedgerCorrupt, LedgerLocked
 from memoryd.pipeline.context import Context
 from memoryd.workspace.layout import Home
 
 log = logs.get()
 
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 2.0
+LOCKED_SECONDS = 60.0
+"""For so long a ledger that another program keeps locked is waited for; under a service manager as long as it takes."""
 MOST_REPLACEMENTS = 3
 """A ledger that is damaged again and again lies on a disk that cannot be trusted: then a person should look."""
 
@@ -87,6 +90,7 @@ async def _run(configuration: _Configuration) -> int:
     address = config.notify_socket(environ)
     listener = Listener(address, config.watchdog_seconds(environ, os.getpid()))
     signals, replaced = _Signals(), 0
+    waiting = Waiting(home, clock, address, signals.stop)
     while not signals.stop.is_set():
         try:
             async with open_ground(home, clock=clock, environ=environ, role=DAEMON) as ground:
@@ -102,17 +106,46 @@ async def _run(configuration: _Configuration) -> int:
             notify(address, "READY=1", "WATCHDOG=1", "STATUS=waiting for room on the disk")
             with suppress(TimeoutError):
                 await within(clock, DISK_PAUSE_SECONDS, signals.stop.wait())
-        except LedgerBusy:
-            who = lock.holder(Home(home).lock_file)
-            if who is None:
-                continue
-            if address is None and who.role == DAEMON:
-                print(f"memoryd is already running (pid {who.pid}); nothing to do")
+        except LedgerBusy as error:
+            if not await waiting.for_others(error):
                 return 0
-            notify(address, "READY=1", "WATCHDOG=1", f"STATUS=waiting for pid {who.pid}")
-            with suppress(TimeoutError):
-                await within(clock, WAIT_SECONDS, signals.stop.wait())
     return 0
+
+
+class Waiting:
+    """Whoever is in the way of a start is named once, in the log and to a service manager, and waited for."""
+
+    def __init__(self, home: Path, clock: Clock, address: str | None, stop: asyncio.Event) -> None:
+        self._lock_file = Home(home).lock_file
+        self._clock, self._address, self._stop = clock, address, stop
+        self._named = ""
+        self._locked_at: float | None = None
+
+    async def for_others(self, error: LedgerBusy) -> bool:
+        """Wait a while; False when a daemon runs already, and nobody needs another one in its place.
+
+        Raises the error once another program has kept the ledger locked for a minute, unless a service manager waits.
+        """
+        if isinstance(error, LedgerLocked):
+            now = self._clock.monotonic()
+            self._locked_at = now if self._locked_at is None else self._locked_at
+            if self._address is None and now - self._locked_at >= LOCKED_SECONDS:
+                raise error
+            await self._wait(error, "a program that keeps the ledger locked")
+        elif (who := lock.holder(self._lock_file)) is not None:
+            if self._address is None and who.role == DAEMON:
+                print(f"memoryd is already running (pid {who.pid}); nothing to do")
+                return False
+            await self._wait(error, f"pid {who.pid}")
+        return True
+
+    async def _wait(self, error: LedgerBusy, whom: str) -> None:
+        if self._named != whom:
+            self._named = whom
+            log.warning("start.awaited", error=str(error), seconds=None)
+        notify(self._address, "READY=1", "WATCHDOG=1", f"STATUS=waiting for {whom}")
+        with suppress(TimeoutError):
+            await within(self._clock, WAIT_SECONDS, self._stop.wait())
 
 
 class _Signals:
