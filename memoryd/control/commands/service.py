@@ -12,13 +12,12 @@ from memoryd import config
 from memoryd.config import HOME_VARIABLE
 from memoryd.control.console import print_json
 from memoryd.control.counts import from_zero
-from memoryd.control.service import placing
 from memoryd.control.service.calling import show
 from memoryd.control.service.checking import INSTALL, ServiceFinding
 from memoryd.control.service.examining import examine
 from memoryd.control.service.ground import Ground, Wish, is_fleeting, refuse_unable
 from memoryd.control.service.hardening import writable_places
-from memoryd.control.service.keys import as_seen, keys_folder, plan_keys, write_keys
+from memoryd.control.service.keys import as_seen, keys_folder, plan_keys, take_away_keys, write_keys
 from memoryd.control.service.linger import enable_linger
 from memoryd.control.service.managers import ServiceManager, manager_of
 from memoryd.control.service.outcome import Installed
@@ -106,7 +105,7 @@ def uninstall(args: argparse.Namespace, manager: ServiceManager, ground: Ground)
     before = manager.read_installed(ground)
     home = home_of(args.home, ground.environ, before) or config.default_home(ground.environ)
     done = manager.uninstall(ground, force=args.force)
-    removed = [*done.removed, *placing.take_away(keys_folder(Home(home)))]
+    removed = [*done.removed, *take_away_keys(keys_folder(Home(home)))]
     if args.json:
         print_json({"removed": [str(path) for path in removed], "notes": done.notes})
         return 0

@@ -4,16 +4,21 @@ A key lies in a file of mode 0600 below MEMORYD_HOME; systemd hands it over as a
 launchd the folder is named in place of systemd's. Both are found under the name in `api_key_env`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from memoryd.config import STAGES, Settings
+from memoryd.control.service import placing
 from memoryd.control.service.ground import Wish
 from memoryd.credentials import resolve_api_key
 from memoryd.errors import ConfigError, UsageError
-from memoryd.workspace.files import temporary_beside, translated, write_durably
+from memoryd.workspace.files import is_temporary, temporary_beside, translated, write_durably
 from memoryd.workspace.layout import Home
+
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,25 @@ def as_seen(keys: Keys) -> dict[str, str]:
         with translated("read", keys.files[name]):
             found[name] = keys.files[name].read_text(encoding="latin-1").strip()
     return found
+
+
+def take_away_keys(folder: Path) -> list[Path]:
+    """Remove the keys in a folder of ours, and it, if nothing else lies there; return what went.
+
+    What has no name of a variable, or is no file, is somebody else's, wherever MEMORYD_HOME points.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    with translated("list", folder):
+        entries = sorted(folder.iterdir())
+    ours = [each for each in entries if (_VARIABLE.fullmatch(each.name) or is_temporary(each.name)) and _is_file(each)]
+    removed = [gone for each in ours for gone in placing.take_away(each)]
+    placing.take_away_empty(folder)
+    return removed
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def write_keys(keys: Keys) -> list[Path]:

@@ -15,7 +15,7 @@ from memoryd.control.service import placing, shipped
 from memoryd.control.service.calling import Answer, call
 from memoryd.control.service.ground import Ground, Wish
 from memoryd.control.service.outcome import Installed, Uninstalled
-from memoryd.control.service.plist import log_of, read_plist, render_plist
+from memoryd.control.service.plist import LOG, log_of, read_plist, render_plist
 from memoryd.control.service.state import State
 from memoryd.daemon import lock, starts
 from memoryd.errors import NoServiceManager, ServiceError, ServiceNotStarted, UsageError
@@ -68,9 +68,8 @@ def is_hardened(_ground: Ground) -> bool:
 def install(ground: Ground, files: dict[Path, str], *, force: bool) -> Installed:
     """Put the file in place and start the service. Raises UsageError, ServiceError, ServiceNotStarted."""
     file = service_file(ground)
-    if not force:
-        placing.refuse_foreign(file)
-    elif file.is_symlink():
+    placing.refuse_foreign(file, force=force)
+    if file.is_symlink():
         placing.take_away(file)
     wrote = [path for path, text in files.items() if placing.place(path, text)]
     return Installed(restart(ground), wrote)
@@ -107,7 +106,7 @@ def look(ground: Ground) -> State:
     home = installed.environment.get(HOME_VARIABLE) if installed else None
     try:
         answer = _launchctl(ground, "print", _target(ground))
-    except NoServiceManager:
+    except ServiceError:  # there is none, or it hangs
         return State(NAME, file, file.exists(), activity="unknown", interpreter=interpreter, home=home)
     told = dict(re.findall(r"(?m)^\s*(state|pid|last exit code|runs) = (.+?)\s*$", answer.out)[::-1])
     pid = told.get("pid", "")
@@ -131,16 +130,15 @@ def look(ground: Ground) -> State:
 def uninstall(ground: Ground, *, force: bool) -> Uninstalled:
     """Stop the service; its file, log and count of starts go. Raises UsageError for a foreign plist."""
     file = service_file(ground)
-    if not force:
-        placing.refuse_foreign(file)
-    home, log = _home(ground), log_of(placing.read(file) or "")
+    placing.refuse_foreign(file, force=force)
+    home = _home(ground)
     notes = []
     try:
         _boot_out(ground)
     except NoServiceManager as error:
         notes.append(f"{error.message}: only the files were removed")
     removed = [*placing.take_away(file), *placing.take_away(home.path / starts.FILE)]
-    logs = sorted(log.parent.glob(f"{log.name}*")) if log and log.parent.is_dir() else []
+    logs = sorted([*home.path.glob(LOG), *home.path.glob(f"{LOG}.*")])
     return Uninstalled(removed + [gone for path in logs for gone in placing.take_away(path)], notes)
 
 

@@ -1,5 +1,8 @@
 """Puts service files in place, whole or not at all, readable by all (0644), and never over one that is not ours."""
 
+import errno
+import os
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -8,15 +11,30 @@ from memoryd.workspace.files import fsync_folder, temporary_beside, translated, 
 
 MARK: Final = "memoryd as a service of one user"
 """Stands in the first comment of every service file of ours, also of one that was copied by hand."""
+MAX_BYTES: Final = 1024 * 1024
+_NO_FILE: Final = frozenset({errno.ENXIO, errno.ELOOP, errno.ENOTDIR, errno.EISDIR})
+"""A socket, links in a circle, a file in the place of a folder, a folder."""
 
 
 def read(path: Path) -> str | None:
-    """Return the text of a service file, None when there is none. Raises StorageError."""
+    """Return the text of a service file, None when there is none, "" for what is no file. Raises StorageError.
+
+    A pipe is not waited for, and of what never ends the beginning is enough.
+    """
     with translated("read", path):
         try:
-            return path.read_text(encoding="utf-8", errors="replace")
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            if error.errno in _NO_FILE:
+                return ""
+            raise
+        try:
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            return os.read(descriptor, MAX_BYTES).decode("utf-8", "replace") if is_file else ""
+        finally:
+            os.close(descriptor)
 
 
 def is_ours(path: Path) -> bool:
@@ -24,9 +42,11 @@ def is_ours(path: Path) -> bool:
     return not path.is_symlink() and MARK in (read(path) or "")
 
 
-def refuse_foreign(path: Path) -> None:
-    """Raise UsageError when somebody else's file, or a link, has the place of ours."""
-    if (path.exists() or path.is_symlink()) and not is_ours(path):
+def refuse_foreign(path: Path, *, force: bool) -> None:
+    """Raise UsageError when somebody else's file, or a link, has the place of ours; a folder goes by nobody's force."""
+    if path.is_dir() and not path.is_symlink():
+        raise UsageError(f"{path} is a folder; nothing was changed", remedy="look at it, and move it away")
+    if not force and (path.exists() or path.is_symlink()) and not is_ours(path):
         what = f"is a link to {path.readlink()}" if path.is_symlink() else "was not written by memoryd"
         raise UsageError(f"{path} {what}; nothing was changed", remedy="look at it, then use --force")
 

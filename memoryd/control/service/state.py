@@ -56,7 +56,10 @@ class State:
     @property
     def is_interpreter_gone(self) -> bool:
         """Tell whether the service names an interpreter that is no longer there: it cannot start again."""
-        return self.interpreter is not None and not self.interpreter.exists()
+        try:
+            return self.interpreter is not None and not self.interpreter.exists()
+        except (OSError, ValueError):  # no path that anything could have
+            return True
 
     @property
     def how_it_ended(self) -> str:

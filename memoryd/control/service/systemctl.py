@@ -16,6 +16,8 @@ _UNREACHABLE: Final = re.compile(
     r"Failed to connect to (?:user scope )?bus|Failed to get D-Bus connection|not been booted with systemd"
     r"|Failed to create bus connection|DBUS_SESSION_BUS_ADDRESS"
 )
+LOOK_SECONDS: Final = 10.0
+"""For a question that a manager answers within milliseconds: one that hangs is asked several by one command."""
 _PROPERTIES: Final = (
     *("LoadState", "ActiveState", "SubState", "Result", "ExecMainCode", "ExecMainStatus", "MainPID"),
     *("StatusText", "NRestarts", "UnitFileState", "FragmentPath", "DropInPaths", "NeedDaemonReload"),
@@ -57,7 +59,7 @@ def must(ground: Ground, *words: str, seconds: float = ANSWER_SECONDS) -> None:
 
 def properties(ground: Ground) -> dict[str, str]:
     """Return what systemd knows of the unit. Raises as `systemctl` does."""
-    answer = systemctl(ground, "show", UNIT, f"--property={','.join(_PROPERTIES)}")
+    answer = systemctl(ground, "show", UNIT, f"--property={','.join(_PROPERTIES)}", seconds=LOOK_SECONDS)
     return dict(line.split("=", 1) for line in answer.out.splitlines() if "=" in line)
 
 
@@ -75,13 +77,15 @@ def exit_status(told: Mapping[str, str]) -> int | None:
 def unit_folder(ground: Ground) -> Path:
     """Return where the user's own units lie: as systemd says, which need not have the XDG_CONFIG_HOME of this shell."""
     try:
-        told = listed(systemctl(ground, "show", "--property=UnitPath", "--value").out)
+        told = listed(systemctl(ground, "show", "--property=UnitPath", "--value", seconds=LOOK_SECONDS).out)
     except ServiceError:
         told = []
     own = [folder for folder in told if folder.endswith("/systemd/user") and not folder.startswith(("/run/", "/usr/"))]
     if own:
         return Path(own[0])
-    return Path(ground.environ.get("XDG_CONFIG_HOME") or ground.home / ".config") / "systemd" / "user"
+    # its specification: one that is not absolute is none
+    named = Path(ground.environ.get("XDG_CONFIG_HOME", ""))
+    return (named if named.is_absolute() else ground.home / ".config") / "systemd" / "user"
 
 
 def _is_own_home(ground: Ground) -> bool:

@@ -17,6 +17,7 @@ from memoryd.control.service.linger import lingers
 from memoryd.control.service.outcome import Installed, Uninstalled
 from memoryd.control.service.state import CONFIGURATION, State
 from memoryd.control.service.systemctl import (
+    LOOK_SECONDS,
     UNIT,
     exit_status,
     listed,
@@ -27,7 +28,7 @@ from memoryd.control.service.systemctl import (
     unit_folder,
 )
 from memoryd.control.service.unit import read_unit, render_unit
-from memoryd.errors import MemorydError, NoServiceManager, ServiceNotStarted
+from memoryd.errors import MemorydError, NoServiceManager, ServiceError, ServiceNotStarted
 
 NAME: Final = "systemd"
 STOP_SECONDS: Final = 90.0
@@ -38,7 +39,7 @@ LOG_LINES: Final = 15
 
 def reach(ground: Ground) -> None:
     """Raise NoServiceManager, with what to do instead, where nobody would start a service."""
-    systemctl(ground, "show", "--property=Version")
+    systemctl(ground, "show", "--property=Version", seconds=LOOK_SECONDS)
 
 
 def read_installed(ground: Ground) -> Wish | None:
@@ -67,9 +68,8 @@ def install(ground: Ground, files: dict[Path, str], *, force: bool) -> Installed
     Raises UsageError for a foreign unit, ServiceError, ServiceNotStarted.
     """
     unit, hardening = unit_folder(ground) / UNIT, _drop_ins(unit_folder(ground)) / DROP_IN
-    if not force:
-        placing.refuse_foreign(unit)
-    elif unit.is_symlink():
+    placing.refuse_foreign(unit, force=force)
+    if unit.is_symlink():
         placing.take_away(unit)
     removed = placing.take_away(hardening) if hardening not in files else []
     wrote = [path for path, text in files.items() if placing.place(path, text)]
@@ -119,7 +119,7 @@ def look(ground: Ground) -> State:
     )
     try:
         told = properties(ground)
-    except NoServiceManager:
+    except ServiceError:  # there is none, or it hangs
         return by_files
     return replace(
         by_files,
@@ -142,8 +142,7 @@ def uninstall(ground: Ground, *, force: bool) -> Uninstalled:
     """Stop the service and take out all that belongs to it, drop-ins too. Raises UsageError for a foreign unit."""
     folder = unit_folder(ground)
     unit, wants = folder / UNIT, folder / "default.target.wants"
-    if not force:
-        placing.refuse_foreign(unit)
+    placing.refuse_foreign(unit, force=force)
     notes: list[str] = []
     try:
         if unit.exists() or unit.is_symlink():

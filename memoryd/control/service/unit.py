@@ -49,7 +49,8 @@ def read_unit(text: str, user_home: Path) -> Wish | None:
         key, _, value = line.partition("=")
         if key == "ExecStart":
             words = [word.replace("$$", "$") for word in _words(value, user_home)]
-            interpreter = Path(words[1 if words[:1] == [ENV] else 0]) if words else None
+            program = words[1:2] if words[:1] == [ENV] else words[:1]
+            interpreter = Path(program[0]) if program else None
         elif key == "Environment":
             environment.update(_pair(word) for word in _words(value, user_home))
         elif key == "LoadCredential":
