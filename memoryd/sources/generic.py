@@ -7,7 +7,7 @@ from pathlib import Path
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.files import changed_in, is_tellable, locate_file, session_file
 from memoryd.sources.generic_reading import read_items
-from memoryd.sources.generic_records import AGENT, SESSION, Row, SessionRow, decode_row, parse_session
+from memoryd.sources.generic_records import AGENT, SESSION, Row, SessionRow, decode_row, key_of_row, parse_session
 from memoryd.sources.identity import canonical_thread_id, is_usable_id, last_instant
 from memoryd.sources.items import MemoryMode, SessionFile, SessionHead, SessionKind, SessionTail
 from memoryd.sources.jsonl import BLOCK_BYTES, SessionBytes
@@ -62,7 +62,7 @@ class GenericReader:
             started_at=None if began is None else int(began // 1),
             memory_mode=said.memory_mode or MemoryMode.ENABLED,
             originator=said.agent,
-            lineage=next((row.row_id for row in rows if row.row_id), None),
+            lineage=next(filter(None, map(key_of_row, rows)), None),
         )
 
     def tail(self, file: SessionFile) -> SessionTail:

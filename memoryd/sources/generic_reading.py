@@ -22,6 +22,8 @@ from memoryd.sources.generic_records import (
     UsualRow,
     content,
     decode_row,
+    key_of,
+    key_of_row,
     parse_session,
     spoken,
     usual_content,
@@ -59,9 +61,8 @@ def read_items(source: SessionBytes, reading: Reading, relatives: Sequence[Sessi
 
 
 def row_id_of(line: Line) -> str | None:
-    """Return the id of the row that a line holds; None where it holds none, or one without an id."""
-    row = decode_row(line)
-    return None if row is None else row.row_id
+    """Return by what a copy of the row that a line holds is known; None where it holds none, or one without an id."""
+    return key_of_row(decode_row(line))
 
 
 class _Session:
@@ -93,7 +94,7 @@ class _Session:
         self.stream.last = row
         if row.cwd:
             self._cwd = row.cwd
-        if row.id is not None and (reason := self._why_not(row.id)):
+        if row.id is not None and (reason := self._why_not(row.id, row.type, text)):
             self.stream.reading.dropped[reason] += 1
             return True
         if media:
@@ -116,15 +117,15 @@ class _Session:
             self.stream.know("developer")
         elif row.type not in self._tellers:
             self.stream.reading.unknown[row.name] += 1
-        elif row.row_id is not None and (reason := self._why_not(row.row_id)):
+        elif row.row_id is not None and (reason := self._why_not(row.row_id, row.type, content(row.fields)[0])):
             self.stream.know(reason)
         else:
             self.stream.know()
             self._tell(row)
 
-    def _why_not(self, row_id: str) -> str | None:
+    def _why_not(self, row_id: str, kind: str, words: str) -> str | None:
         """Return why a row is left out by its id; to be asked once for each row, in order."""
-        if self._copied.is_open and self._copied.covers(row_id):
+        if self._copied.is_open and self._copied.covers(key_of(row_id, kind, words)):
             return "copied"
         known = self._known
         if row_id in known or row_id in self._known_before:

@@ -5,6 +5,7 @@ Rows of the chat completions API ({"role", "content", "tool_calls"}) are taken t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Annotated
 
 import msgspec
@@ -30,6 +31,7 @@ USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT, DEVELOPER = (
     "developer",
 )
 TYPES = frozenset({USER, ASSISTANT, CALL, OUTPUT, CONTEXT, OTHER_AGENT, SESSION})
+SPOKEN = TYPES - {SESSION}
 ROLES = {  # role of the chat completions API: type of this format
     "user": USER,
     "assistant": ASSISTANT,
@@ -126,6 +128,18 @@ def decode_row(line: Line) -> Row | None:
         ordinal=line.index,
         is_damaged=decoded.is_damaged,
     )
+
+
+def key_of(row_id: str, kind: str, words: str) -> str:
+    """Return what a row and its copy in a fork have alike: the id alone does not do, since many count from 1."""
+    return sha256(f"{row_id}\n{kind}\n{words}".encode("utf-8", "replace")).hexdigest()
+
+
+def key_of_row(row: Row | None) -> str | None:
+    """Return the same of any row; None of one without an id, or in which nothing is said or done."""
+    if row is None or row.row_id is None or row.type not in SPOKEN:
+        return None
+    return key_of(row.row_id, row.type, content(row.fields)[0])
 
 
 def parse_session(row: Row) -> SessionRow:

@@ -9,7 +9,7 @@ import pytest
 
 from memoryd.errors import SessionUnreadable
 from memoryd.sources.generic import GenericReader
-from memoryd.sources.generic_records import ROLES, TYPES
+from memoryd.sources.generic_records import ROLES, TYPES, key_of
 from memoryd.sources.items import Item, ItemKind, MemoryMode, SessionHead, SessionKind
 from memoryd.sources.reader import Reading
 from tests.support.generic_sessions import RECORDED, a_generic_session, write_rows
@@ -73,7 +73,7 @@ def test_every_row_of_the_sample_session_is_what_it_says(tmp_path: Path) -> None
         started_at=1_699_974_600,
         memory_mode=MemoryMode.ENABLED,
         originator="my-editor 1.2",
-        lineage="1",
+        lineage=key_of("1", "user", "Please fix the pagination off-by-one bug in calc.py"),
     )
     assert brief(items) == [
         (ItemKind.HARNESS_CONTEXT, "Shell: bash. Two files are open."),
@@ -224,11 +224,40 @@ def test_rows_that_a_fork_copied_are_its_parents(tmp_path: Path) -> None:
     parent = written(tmp_path, *copied, {"type": "user", "text": "three", "id": "three"}, name="parent")
     forked = {"type": "session", "parent_id": "parent"}
     fork = written(tmp_path, forked, *copied, {"type": "user", "text": "mine", "id": "mine"}, name="fork")
-    assert head(fork).lineage == head(parent).lineage == "one"
+    assert head(fork).lineage == head(parent).lineage == key_of("one", "user", "one")
     assert head(fork).parent_id == "generic:parent"
     items, reading = read(fork, parent)
     assert [item.text for item in items] == ["mine"]
     assert reading.dropped == {"copied": 2}
+
+
+def test_sessions_that_each_count_their_rows_from_one_are_no_forks(tmp_path: Path) -> None:
+    """Else all but the first of them would lose every word, and none would say so."""
+    said = [["Hello", "Use tabs."], ["Hello", "Use spaces."], ["Use make."]]
+    paths = [
+        written(
+            tmp_path,
+            *({"type": "user", "text": word, "id": str(at)} for at, word in enumerate(words)),
+            name=f"s{number}",
+        )
+        for number, words in enumerate(said)
+    ]
+    assert head(paths[0]).lineage == head(paths[1]).lineage != head(paths[2]).lineage
+    assert [item.text for item in read(paths[1], paths[0])[0]] == ["Use spaces."]
+    assert [item.text for item in read(paths[2], paths[0], paths[1])[0]] == ["Use make."]
+
+
+def test_rows_of_no_speaker_end_no_copy(tmp_path: Path) -> None:
+    copied: list[dict[str, Any]] = [
+        {"role": "system", "content": "Be brief.", "id": "0"},
+        {"type": "hologram", "id": "1"},
+        {"role": "user", "content": [{"type": "text", "text": "one"}], "id": "2"},
+        {"role": "assistant", "content": "", "tool_calls": [], "id": "3"},
+        {"role": "user", "content": "two", "id": "4"},
+    ]
+    parent = written(tmp_path, *copied, name="parent")
+    fork = written(tmp_path, *copied, {"type": "user", "text": "mine", "id": "5"}, name="fork")
+    assert [item.text for item in read(fork, parent)[0]] == ["mine"]
 
 
 def test_calls_may_give_their_arguments_and_outputs_their_call(tmp_path: Path) -> None:
