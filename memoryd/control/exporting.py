@@ -21,12 +21,12 @@ from memoryd.ledger.outputs import SelectedOutput
 from memoryd.redact import Redactor
 from memoryd.trees import remove_tree
 from memoryd.workspace.files import (
+    fsync_folder,
     is_temporary,
     make_private_folder,
     temporary_beside,
     translated,
     write_durably,
-    write_private,
 )
 from memoryd.workspace.folder import Folder, Odd
 from memoryd.workspace.layout import Home
@@ -37,6 +37,8 @@ MANIFEST: Final = "manifest.json"
 OUTPUTS: Final = "stage1_outputs.jsonl"
 CLAIMS: Final = "claims.jsonl"
 MEMORIES: Final = "memories"
+BESIDE_OTHERS: Final = "beside_others"
+"""In the manifest of one that is under way: files of somebody else lay there before."""
 MAX_CLAIMS: Final = 1_000_000
 MAX_MANIFEST_BYTES: Final = 64 * 1024 * 1024
 """It names what was left out; a larger one is none of ours."""
@@ -71,17 +73,17 @@ def learned(conn: Connection) -> Learned:
 
 def check_place(target: Path, home: Home, *, force: bool) -> None:
     """Refuse a place where an export could harm something. Raises UsageError, StorageError."""
-    real, ours = target.resolve(), home.path.resolve()
+    real, ours = (Path(os.path.realpath(path)) for path in (target, home.path))  # raises nothing for links in a circle
     if real.is_relative_to(ours) or ours.is_relative_to(real):
         raise UsageError(
             f"cannot export to {target}: it holds memoryd's own folder, or lies in it", remedy="name another folder"
         )
-    if target.exists() and not target.is_dir():
+    if os.path.lexists(target) and not target.is_dir():
         raise UsageError(
             f"cannot export to {target}: it is no folder", remedy="name a folder, or one that is not there"
         )
     with translated("list", target):
-        is_empty = not target.is_dir() or all(is_temporary(entry.name) for entry in target.iterdir())
+        is_empty = not target.is_dir() or _is_empty(target)
     if not is_empty and not force and not _is_cut_short(target):
         raise UsageError(
             f"cannot export to {target}: it is not empty",
@@ -92,18 +94,24 @@ def check_place(target: Path, home: Home, *, force: bool) -> None:
 def export(home: Home, rows: Learned, target: Path, redactor: Redactor, *, now: float) -> Exported:
     """Write everything to `target` (blocking): folders 0700, files 0600; an earlier export there is replaced."""
     folder = Folder.read(home.memories) if home.memories.is_dir() else Folder()
-    if _is_export(target):
-        remove_tree(target / MEMORIES)
-    _check_links(target / MEMORIES)
+    was_export = _is_export(target)
+    if not was_export:
+        _check_links(target / MEMORIES)
     with translated("make the folder", target):
         make_private_folder(target)
-    # first, so that what is cut short can be told from a person's own folder, and is replaced like an export
-    _write_manifest(target, {"complete": False})
+        beside_others = not was_export and not _is_empty(target)
+    # before anything goes: what is cut short is told from a person's own folder, and from a whole export
+    _write_manifest(target, {"complete": False, BESIDE_OTHERS: beside_others})
+    if was_export:
+        remove_tree(target / MEMORIES)
+        _check_links(target / MEMORIES)
     files = {path: text for path, text in folder.files.items() if not redactor.contains_secret(path)}
     for path, text in files.items():
-        write_private(target / MEMORIES / path, redactor.clean(text).encode("utf-8", "replace"))
-    write_private(target / OUTPUTS, _lines((_output(row) for row in rows.outputs), redactor))
-    write_private(target / CLAIMS, _lines((asdict(row) for row in rows.claims), redactor))
+        _write(target / MEMORIES / path, redactor.clean(text).encode("utf-8", "replace"))
+    _write(target / OUTPUTS, _lines((_output(row) for row in rows.outputs), redactor))
+    _write(target / CLAIMS, _lines((asdict(row) for row in rows.claims), redactor))
+    for place in {target, *((target / MEMORIES / path).parent for path in files)}:
+        fsync_folder(place)
     odd = {**folder.odd, **dict.fromkeys(folder.files.keys() - files.keys(), Odd.SECRET_NAME)}
     left_out = {redactor.clean(path): reason.value for path, reason in odd.items() if not path.startswith(".")}
     done = Exported(target, len(files), len(rows.outputs), len(rows.claims), left_out)
@@ -124,9 +132,20 @@ def _write_manifest(target: Path, facts: Mapping[str, object]) -> None:
     for left in [entry for entry in target.iterdir() if is_temporary(entry.name)]:  # by one that was cut short
         left.unlink(missing_ok=True)
     temporary = temporary_beside(target / MANIFEST)
-    write_durably(temporary, (json.dumps(whole, indent=2) + "\n").encode())
-    with translated("write", target / MANIFEST):
-        temporary.replace(target / MANIFEST)
+    try:
+        write_durably(temporary, (json.dumps(whole, indent=2) + "\n").encode())
+        with translated("write", target / MANIFEST):
+            temporary.replace(target / MANIFEST)
+    finally:
+        temporary.unlink(missing_ok=True)
+    fsync_folder(target)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file that is on the disk before the manifest says so."""
+    with translated("make the folder", path.parent):
+        make_private_folder(path.parent)
+    write_durably(path, data)
 
 
 def _check_links(folder: Path) -> None:
@@ -166,8 +185,13 @@ def _lines(rows: Iterable[Mapping[str, object]], redactor: Redactor) -> bytes:
 
 
 def _is_export(target: Path) -> bool:
-    """Say whether a folder was written by `export`: only then what stands in it is ours to remove."""
-    return _known(target).get("format") == FORMAT
+    """Say whether a folder was written by `export` alone: only then what stands in it is ours to remove."""
+    known = _known(target)
+    return known.get("format") == FORMAT and not (known.get("complete") is False and known.get(BESIDE_OTHERS) is True)
+
+
+def _is_empty(folder: Path) -> bool:
+    return all(is_temporary(entry.name) for entry in folder.iterdir())
 
 
 def _is_cut_short(target: Path) -> bool:

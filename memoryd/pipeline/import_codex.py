@@ -5,6 +5,7 @@ Nothing is sent, and nothing is written beside Codex's files. Doing it again bri
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Final
@@ -12,6 +13,7 @@ from typing import Final
 from memoryd import logs
 from memoryd.errors import UsageError
 from memoryd.ledger import jobs, sessions
+from memoryd.pipeline.adopting import NOTHING_READ
 from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Agent, Context, in_thread
 from memoryd.pipeline.discover import enqueueing
@@ -68,7 +70,9 @@ class Found:
             and is_stem_of(Path(path).stem, header.thread_id)
             and not redactor.contains_secret(path)
         }
-        self.rows = incoming_of(memory, Agent(READERS[AGENT], (home,)), stems, redactor)
+        agents = {header.thread_id: header.agent for header in headers_of(self.folder).values()}
+        rows = incoming_of(memory, Agent(READERS[AGENT], (home,)), stems, redactor)
+        self.rows = [_of_agent(each, agents.get(each.output.thread_id, "")) for each in rows]
 
     def threads(self) -> frozenset[str]:
         """Return the sessions that the rows and the folder are made of."""
@@ -125,6 +129,13 @@ def preview_codex(
         found.withhold(verdicts, _withheld(conn, found.threads()) if conn else ())
         join_folders(ours, found.folder, report, source=SOURCE, max_summary_bytes=max_summary_bytes)
     return report
+
+
+def _of_agent(each: Incoming, named: str) -> Incoming:
+    """Say whose session it was where a summary of memoryd's own, of an export, names the agent and no file is seen."""
+    if named not in READERS or each.sighting.size != NOTHING_READ:
+        return each
+    return replace(each, sighting=replace(each.sighting, agent=named))
 
 
 def _withheld(conn: Connection, threads: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.console import plural, print_json
 from memoryd.control.exporting import Learned, check_place, export, learned
+from memoryd.control.places import absolute_place
 from memoryd.ledger.database import Ledger
 from memoryd.redact import Redactor
 from memoryd.text import on_one_line
@@ -26,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write it; reads alone, beside a daemon as well."""
     settings = config.load(args.home, environ=config.environ())
-    home, target = Home(settings.home), args.folder.expanduser().absolute()
+    home, target = Home(settings.home), absolute_place(args.folder)
     check_place(target, home, force=args.force)
     rows = asyncio.run(_learned(settings))
     done = export(home, rows, target, Redactor(settings.privacy.patterns), now=SystemClock().now())

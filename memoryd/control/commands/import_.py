@@ -10,6 +10,7 @@ from memoryd.clock import SystemClock
 from memoryd.config import Settings
 from memoryd.control.changing import changed
 from memoryd.control.console import plural, print_json
+from memoryd.control.places import absolute_place
 from memoryd.errors import UsageError
 from memoryd.ledger.database import Ledger
 from memoryd.pipeline.import_claude import preview_claude
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     """Import it, here or by the daemon; nothing is sent, and nothing is written beside the source."""
     environ = config.environ()
     settings = config.load(args.home, environ=environ)
-    homes = [path.expanduser().absolute() for path in args.homes or config.agent_home(args.agent, settings, environ)]
+    homes = [absolute_place(path) for path in args.homes or config.agent_home(args.agent, settings, environ)]
     missing = [home for home in homes if not home.is_dir()]
     if missing or not homes:
         raise UsageError(
