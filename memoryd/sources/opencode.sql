@@ -28,9 +28,9 @@ SELECT (SELECT count(*) FROM message WHERE session_id = :session_id)
 SELECT parent_id, directory, permission, revert, time_created, time_updated FROM session WHERE id = :session_id;
 
 -- name: list_messages
--- One page of names in the agent's own order. Older stores have no index that gives it: so the page is long, and what
+-- One page of places in the agent's own order. Older stores have no index that gives it: so the page is long, and what
 -- has to be sorted is short.
-SELECT id, time_created
+SELECT rowid, id, time_created
 FROM message
 WHERE session_id = :session_id AND (time_created, id) > (:after_time, :after_id)
 ORDER BY time_created, id
@@ -38,11 +38,12 @@ LIMIT :page;
 
 -- name: get_messages
 -- Some messages in the given order. A message of the user carries the diffs of its turn: a big one stays where it is,
--- and `get_message` fetches it alone.
+-- and `get_message` fetches it alone. A place may meanwhile be another session's.
 SELECT message.id, message.time_created, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
-FROM json_each(:ids) AS wanted CROSS JOIN message ON message.id = wanted.value
+FROM json_each(:places) AS wanted CROSS JOIN message ON message.rowid = wanted.value
+WHERE message.session_id = :session_id
 ORDER BY wanted.key
-LIMIT json_array_length(:ids);
+LIMIT json_array_length(:places);
 
 -- name: get_message
 -- One big message. SQLite's own JSON functions would take many times its size, and its time: it is cut by the decoder.

@@ -1,8 +1,8 @@
 """What stands in OpenCode's database (from 1.2), in pages: each a statement of its own, so that no cursor is held."""
 
 import json
-from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +13,9 @@ from memoryd.sources.jsonl import MAX_LINE_BYTES
 from memoryd.sources.opencode_records import Message, Part, SessionFacts, parse_message, session_facts
 from memoryd.sources.stores import MAX_STEPS, Database, PrivateCopies, Row, load_statements, number_of, text_of
 
-BIG_ROW_BYTES = 128 * 1024  # such a row comes alone; no more than MAX_LINE_BYTES of it, as of a line
-NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 64, 128
-MESSAGES_AHEAD = 32  # whose parts are fetched together
+BIG_ROW_BYTES = 96 * 1024  # such a row comes alone; no more than MAX_LINE_BYTES of it, as of a line
+NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 128, 256
+MESSAGES_AHEAD = 64  # whose parts are fetched together
 STATEMENTS: Final = load_statements("opencode")
 
 
@@ -31,7 +31,8 @@ class DatabaseSession:
         self._database = database
         self._session_id = session_id
         self._batch: list[str] = []
-        self._ahead: deque[Row] = deque()  # id of the message, id, data
+        self._ahead: dict[bytes, list[Part]] = {}  # by id of the message
+        self._unfinished: bytes | None = None  # the message of which there may be more parts than those
 
     def facts(self) -> SessionFacts:
         """Return the session's row as it is now."""
@@ -65,19 +66,22 @@ class DatabaseSession:
                     "page": NAMES_PER_PAGE,
                 },
             )
-            last = text_of(page[-1][0]) or "" if page else ""
-            names = list(
-                dict.fromkeys(text_of(name) or "" for name, _ in page)
-            )  # ids need not be unique in a bad store
-            for start in range(0, len(names), MESSAGES_PER_PAGE):
-                yield from self._messages(names[start : start + MESSAGES_PER_PAGE])
+            places: dict[str, int] = {}
+            for place, name, _ in page:
+                places.setdefault(text_of(name) or "", number_of(place))  # ids need not be unique in a bad store
+            for start in range(0, len(places), MESSAGES_PER_PAGE):
+                yield from self._messages(dict(islice(places.items(), start, start + MESSAGES_PER_PAGE)))
             if len(page) < NAMES_PER_PAGE:
                 return
-            after = (page[-1][1], last)
+            after = (page[-1][2], text_of(page[-1][1]) or "")
 
-    def _messages(self, names: list[str]) -> Iterator[Message | None]:
-        self._batch = names
-        wanted = {"ids": json.dumps(names), "most_bytes": BIG_ROW_BYTES}
+    def _messages(self, places: dict[str, int]) -> Iterator[Message | None]:
+        self._batch = list(places)
+        wanted = {
+            "session_id": self._session_id,
+            "places": json.dumps(list(places.values())),
+            "most_bytes": BIG_ROW_BYTES,
+        }
         for message_id, created, data in self._database.rows("get_messages", wanted):
             name = text_of(message_id) or ""
             yield parse_message(name, _bytes(data) or self._big("get_message", name), created)
@@ -85,37 +89,28 @@ class DatabaseSession:
     def parts(self, message: Message) -> Iterator[Part]:
         """Yield a message's parts in the order of their ids."""
         own = message.message_id.encode("utf-8", "replace")
-        ahead = self._ahead
-        while ahead and ahead[0][0] != own:
-            ahead.popleft()  # nobody asked for these, or they were left halfway
-        after = ""
-        while True:
-            is_last = not ahead and self._look_ahead(message, after)
-            name: object = None
-            while ahead and ahead[0][0] == own:
-                _, name, data = ahead.popleft()
-                part_id = name if isinstance(name, bytes) else b""
-                yield Part(part_id, data if isinstance(data, bytes) else self._big("get_part", text_of(name)))
-            if ahead or is_last:
-                return
-            after = text_of(name) or ""
+        if own not in self._ahead:
+            self._look_ahead(message)
+        while parts := self._ahead.pop(own, None):
+            for part in parts:
+                yield part if part[1] is not None else (part[0], self._big("get_part", text_of(part[0])))
+            if own == self._unfinished:
+                self._look_ahead(message, after=text_of(parts[-1][0]) or "")
 
-    def _look_ahead(self, message: Message, after: str) -> bool:
-        """Fetch the next page from a message's part on; tell whether it is the last one."""
+    def _look_ahead(self, message: Message, after: str = "") -> None:
+        """Fetch the next page from a message's part on; what was fetched before and nobody asked for goes."""
         own = message.message_id
         at = self._batch.index(own) if own in self._batch else None
         names = [own] if at is None else self._batch[at : at + MESSAGES_AHEAD]
         page = self._database.rows(
             "list_parts",
-            {
-                "ids": json.dumps(names),
-                "after_part": after,
-                "most_bytes": BIG_ROW_BYTES,
-                "page": PARTS_PER_PAGE,
-            },
+            {"ids": json.dumps(names), "after_part": after, "most_bytes": BIG_ROW_BYTES, "page": PARTS_PER_PAGE},
         )
-        self._ahead.extend(page)
-        return len(page) < PARTS_PER_PAGE
+        self._ahead = {}
+        of: object = None
+        for of, name, data in page:
+            self._ahead.setdefault(_bytes(of) or b"", []).append((_bytes(name) or b"", _bytes(data)))
+        self._unfinished = _bytes(of) if len(page) == PARTS_PER_PAGE else None
 
     def _big(self, statement: str, row_id: object) -> bytes | None:
         rows = self._database.rows(statement, {"id": row_id, "most_bytes": MAX_LINE_BYTES})

@@ -21,6 +21,8 @@ from memoryd.sources.stream import ItemStream
 
 USER, ASSISTANT = "user", "assistant"
 # why the model stopped tells what its words were; other reasons (length, unknown, none after an abort) do not
+ROWS_PER_PAUSE = 32  # after so many the items that are decided are given out
+TELLING = ""  # of a part that is no noise
 FINISHES = {"stop": ASSISTANT_FINAL, "tool-calls": ASSISTANT_COMMENTARY}
 
 
@@ -35,9 +37,12 @@ def read_items(session: RecordedSession, relatives: Sequence[RecordedSession], r
     reading.record_bytes = session.row_count()
     stream = ItemStream(reading)
     told = _Session(session, facts, CopiedMessages(facts, relatives), stream)
+    due = ROWS_PER_PAUSE
     for message in session.messages():
         told.take(message)
-        yield stream.decided()
+        if told.rows >= due:
+            due = told.rows + ROWS_PER_PAUSE
+            yield stream.decided()
     yield stream.flush(f"the session {facts.session_id}", told.rows)
     session.facts()
 
@@ -103,18 +108,19 @@ class _Session:
         cwd, at = message.cwd or self._facts.directory, seconds(message.created_ms or None)
         ordinal, is_users = self.rows, message.role == USER
         is_taken_back, dropped = self._facts.revert is not None, self._reading.dropped
-        for stored in self._session.parts(message):
-            part = parse_part(stored.data)
+        rows = self.rows
+        for part_id, data in self._session.parts(message):
+            part = parse_part(data)
             if part is None:
                 self._reading.bad_lines += 1
-            elif is_taken_back and self._is_cut_off(stored.part_id):
+            elif is_taken_back and self._is_cut_off(part_id):
                 dropped["rolled_back"] += 1
-            elif part.type in NOISE:
-                if (noise := NOISE[part.type]) is not None:
-                    dropped[noise] += 1
-            else:
-                self._part(part, message, Spot(ordinal if is_users else self.rows, at, cwd))
-            self.rows += 1
+            elif (noise := NOISE.get(part.type, TELLING)) is TELLING:
+                self._part(part, message, Spot(ordinal if is_users else rows, at, cwd))
+            elif noise is not None:
+                dropped[noise] += 1
+            rows += 1
+        self.rows = rows
 
     def _why_not(self, message: Message) -> str | None:
         """Return why a whole message is left out; its parts are not even looked at."""

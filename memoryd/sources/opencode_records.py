@@ -73,11 +73,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     cwd: str | None
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
-    """A part as JSON, by its id in UTF-8; `data` is None when it is too big to be read, or no JSON."""
-
-    part_id: bytes
-    data: bytes | None
+Part = tuple[bytes, bytes | None]
+"""A part: its id in UTF-8, and its JSON; None when that is too big to be read, or no JSON."""
 
 
 class RecordedSession(Protocol):

@@ -103,7 +103,7 @@ class TreeSession:
         """Yield a message's parts in the order of their ids."""
         folder = self._storage / PARTS / message.message_id
         for name in _names(folder):
-            yield Part(os.fsencode(name), _content_if_there(folder / f"{name}{SUFFIX}"))
+            yield os.fsencode(name), _content_if_there(folder / f"{name}{SUFFIX}")
 
 
 def _storage(session: Path) -> Path:

@@ -496,6 +496,7 @@ def test_every_statement_can_be_asked_of_a_store(store: Path) -> None:
         "after_time": -1,
         "after_id": "",
         "ids": '["msg_one_000001", "msg_one_000000"]',
+        "places": "[2, 1]",
         "after_part": "",
         "page": 2,
         "most_bytes": 40,
@@ -511,7 +512,7 @@ def test_every_statement_can_be_asked_of_a_store(store: Path) -> None:
     assert answers["count_rows"] == [(5,)]
     assert json.loads(answers["get_part"][0][0])["text"] == "hello"
     first, second = "msg_one_000000", "msg_one_000001"
-    assert [row[0] for row in answers["list_messages"]] == [first, second]
+    assert [row[:2] for row in answers["list_messages"]] == [(1, first), (2, second)]
     assert [(row[0], row[2]) for row in answers["get_messages"]] == [(second, None), (first, None)]
     assert [row[0] for row in answers["list_parts"]] == [second, second]
     # nothing that is asked again and again reads the rows of all sessions
