@@ -14,6 +14,7 @@ from memoryd.control.checks_home import check_folders, check_locks, check_modes,
 from memoryd.control.checks_machine import check_clock, check_disk, check_git, check_service, check_watcher
 from memoryd.control.checks_memory import check_memory
 from memoryd.control.connecting.selftest import try_agents
+from memoryd.control.console import when
 from memoryd.control.patient import Check, Checked, Patient, Repair
 from memoryd.credentials import resolve_api_key
 from memoryd.daemon.house import daemon_holds
@@ -185,7 +186,9 @@ async def _check_provider(patient: Patient, stage: Stage, named: NamedProvider) 
         return Checked(label, "ok", f"{whom}: not asked (--offline)")
     probe = await patient.ask(stage)
     if probe.problem:
-        return Checked(label, "error", f"{whom}: {probe.problem} [{probe.kind}]", probe.remedy)
+        now = patient.clock.now()
+        until = "" if probe.retry_after is None else f"; it is asked again at {when(now + probe.retry_after, now)}"
+        return Checked(label, "error", f"{whom}: {probe.problem} [{probe.kind}]{until}", probe.remedy)
     cost = cost_of(Usage(probe.tokens_in, probe.tokens_out), named.provider.prices)
     price = f"{cost:.6f} USD" if _has_prices(named) else "no prices are set"
     tokens = f"{probe.tokens_in} tokens in, {probe.tokens_out} out ({price})"

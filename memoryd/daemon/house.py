@@ -36,7 +36,6 @@ from memoryd.ledger import jobs
 from memoryd.ledger.states import JobKind
 from memoryd.llm.client import LadderMemory, ModelClient, Wiring
 from memoryd.llm.command.shell import check_command
-from memoryd.llm.gate import Recorded
 from memoryd.llm.providers import Programs, open_client
 from memoryd.pipeline import prompting
 from memoryd.pipeline.adopting import adopt_folder
@@ -252,11 +251,12 @@ async def _open_clients(
     clients: dict[str, ModelClient | None] = {}
     for named in asked.values():
         if named.name not in clients:
+            program = records_limits(named.provider)
             client = open_client(
                 named.name,
                 named.provider,
                 api_key=partial(resolve_api_key, named.provider, environ),
-                wiring=replace(wiring, recorded=_recorded(spending, named.provider)),
+                wiring=replace(wiring, recorded=spending.recorded_by(program) if program else None),
                 stamp=partial(key_stamp, named.provider),
                 programs=programs,
             )
@@ -282,7 +282,7 @@ async def _admitted(client: ModelClient, model: str, spending: Spending) -> None
     await spending.check_day()
 
 
-def _recorded(spending: Spending, provider: Provider) -> Recorded | None:
-    """Return who knows the limits of the agent that a `command` provider runs: its own sessions tell."""
+def records_limits(provider: Provider) -> str | None:
+    """Return the agent that a `command` provider runs, whose own sessions tell of its limits; None: no such agent."""
     program = Path(provider.command[0]).name if provider.command else ""
-    return spending.recorded_by(program) if program in AGENT_HOMES else None
+    return program if program in AGENT_HOMES else None

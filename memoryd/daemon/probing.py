@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from memoryd.errors import MemorydError, ModelError
+from memoryd.errors import MemorydError, ModelError, ModelUnavailable
 from memoryd.llm.client import ModelClient
 from memoryd.llm.question import Question, Schema, UserTurn
 from memoryd.llm.spend import Purpose
@@ -25,7 +25,10 @@ SCHEMA: Final = Schema(
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a provider answered. `problem` is empty when it did; `kind` names the error's class."""
+    """What a provider answered. `problem` is empty when it did; `kind` names the error's class.
+
+    `retry_after`: in how many seconds it is asked again, None when it is not known.
+    """
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -33,6 +36,7 @@ class Probe:
     kind: str = ""
     problem: str = ""
     remedy: str = ""
+    retry_after: float | None = None
 
     def as_json(self) -> dict[str, object]:
         """Render it for the socket."""
@@ -56,6 +60,8 @@ async def probe(model: StageModel, stage: str) -> Probe:
         answer = await client.ask(question, Purpose(PROBE_KIND, stage))
     except MemorydError as error:
         status = f" (status {error.status})" if isinstance(error, ModelError) and error.status else ""
-        return Probe(kind=type(error).__name__, problem=f"{error.message}{status}", remedy=error.remedy)
+        told = f"{error.message}{status}"
+        wait = error.retry_after if isinstance(error, ModelUnavailable) else None
+        return Probe(kind=type(error).__name__, problem=told, remedy=error.remedy, retry_after=wait)
     rung = client.structure_for(model.model) if isinstance(client, ModelClient) else ""
     return Probe(answer.usage.input, answer.usage.output, rung)

@@ -59,6 +59,7 @@ class Gate:
         self._breakers: dict[str, Breaker] = {}
         self._refusals = 0
         self._paused_until = 0.0
+        self._paused_by: ModelUnavailable | None = None
         self._agents: LimitSnapshot | None = None
         self._kept = ""
         self._recovered = False
@@ -113,8 +114,9 @@ class Gate:
         self._breakers[model] = record_failure(self._breakers.get(model, Breaker()), error, monotonic)
         if isinstance(error, RateLimited) or (isinstance(error, Overloaded) and error.retry_after is not None):
             self._refusals += 1
-            pause = pause_seconds(self._refusals, error.retry_after)
-            self._paused_until = max(self._paused_until, monotonic + pause)
+            until = monotonic + pause_seconds(self._refusals, error.retry_after)
+            if until >= self._paused_until:
+                self._paused_until, self._paused_by = until, error
 
     def network_changed(self) -> None:
         """Let the next request probe a provider that could not be reached: the machine is connected in another way."""
@@ -153,7 +155,8 @@ class Gate:
 
     def _take(self, state: GateState) -> None:
         self._breakers = dict(state.breakers)
-        self._refusals, self._paused_until, self.snapshot = state.refusals, state.paused_until, state.snapshot
+        self._refusals, self.snapshot = state.refusals, state.snapshot
+        self._paused_until, self._paused_by = state.paused_until, state.paused_by
 
     def _state(self) -> GateState:
         """Return what matters to a later process: limits only while they forbid something."""
@@ -162,6 +165,7 @@ class Gate:
             stamp=self._stamped or "",
             refusals=self._refusals,
             paused_until=self._paused_until,
+            paused_by=self._paused_by,
             snapshot=self.snapshot if isinstance(refusal, RefusedUntil) else None,
             breakers=self._breakers,
         )
@@ -177,10 +181,17 @@ class Gate:
                     remedy="lower min_remaining_percent in [limits] to use more of it",
                 )
         if monotonic < self._paused_until:
-            wait = self._paused_until - monotonic
-            return RateLimited(f"{self.provider} was not asked: it wants a pause", retry_after=wait)
+            return _paused(self.provider, self._paused_by, self._paused_until - monotonic)
         answer = knock(self._breakers.get(model, Breaker()), monotonic)
         return answer.error if isinstance(answer, Held) else None
+
+
+def _paused(provider: str, cause: ModelUnavailable | None, seconds: float) -> ModelUnavailable:
+    """Return why a provider is not asked during its pause: for the reason of the answer that asked for it."""
+    message = f"{provider} was not asked: it wants a pause"
+    if cause is None:
+        return RateLimited(message, retry_after=seconds)
+    return type(cause)(f"{message}, since {cause.message}", remedy=cause.remedy, retry_after=seconds)
 
 
 def pause_seconds(refusals: int, retry_after: float | None) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from memoryd.clock import Clock
-from memoryd.errors import AuthRefused, ModelUnavailable, UnknownModel, Unreachable
+from memoryd.errors import AuthRefused, ModelUnavailable, Overloaded, RateLimited, UnknownModel, Unreachable
 from memoryd.llm.breaker import PROBE_SECONDS, Breaker
 from memoryd.llm.fields import object_at, objects_at, text_at
 from memoryd.llm.limits import LimitSnapshot, LimitWindow
@@ -18,15 +18,20 @@ from memoryd.llm.question import JsonObject
 FAILURES: Mapping[str, type[ModelUnavailable]] = {
     kind.__name__: kind for kind in (AuthRefused, UnknownModel, Unreachable)
 }
+PAUSES: Mapping[str, type[ModelUnavailable]] = {kind.__name__: kind for kind in (RateLimited, Overloaded)}
 
 
 @dataclass(frozen=True, slots=True)
 class GateState:
-    """Refusals in a row, the pause (monotonic seconds), limits that forbid requests, breakers that are not closed."""
+    """Refusals in a row, the pause (monotonic seconds), limits that forbid requests, breakers that are not closed.
+
+    `paused_by` is the answer that asked for the pause, None when nobody knows any more.
+    """
 
     stamp: str = ""
     refusals: int = 0
     paused_until: float = 0.0
+    paused_by: ModelUnavailable | None = None
     snapshot: LimitSnapshot | None = None
     breakers: Mapping[str, Breaker] = field(default_factory=dict)
 
@@ -37,10 +42,7 @@ def written_state(state: GateState, clock: Clock) -> str:
     paused = state.paused_until > clock.monotonic()
     breakers = {
         model: {
-            "failure": type(breaker.failure).__name__,
-            "message": breaker.failure.message,
-            "remedy": breaker.failure.remedy,
-            "status": breaker.failure.status,
+            **_written_failure(breaker.failure),
             "failures": breaker.failures,
             "next_probe_at": round(breaker.next_probe_at + ahead),
         }
@@ -52,6 +54,7 @@ def written_state(state: GateState, clock: Clock) -> str:
             "stamp": state.stamp,
             "refusals": state.refusals,
             "paused_until": round(state.paused_until + ahead) if paused else None,
+            "paused_by": _written_failure(state.paused_by) if paused and state.paused_by is not None else None,
             "snapshot": state.snapshot and snapshot_json(state.snapshot),
             "breakers": breakers,
         }
@@ -66,11 +69,11 @@ def read_state(text: str, clock: Clock, *, longest_pause: float) -> GateState:
     pause = 0.0 if until is None else min(until - clock.now(), longest_pause)
     breakers = {}
     for model, said in object_at(body, "breakers").items():
-        kind = FAILURES.get(text_at(said, "failure")) if isinstance(said, Mapping) else None
-        if isinstance(said, Mapping) and kind is not None:
+        failure = _read_failure(said, FAILURES) if isinstance(said, Mapping) else None
+        if isinstance(said, Mapping) and failure is not None:
             probe = (_number_at(said, "next_probe_at") or 0.0) - ahead
             breakers[model] = Breaker(
-                kind(text_at(said, "message"), remedy=text_at(said, "remedy"), status=_status(said)),
+                failure,
                 int(_number_at(said, "failures") or 1),
                 min(probe, clock.monotonic() + PROBE_SECONDS),
             )
@@ -78,18 +81,10 @@ def read_state(text: str, clock: Clock, *, longest_pause: float) -> GateState:
         stamp=text_at(body, "stamp"),
         refusals=int(_number_at(body, "refusals") or 0),
         paused_until=clock.monotonic() + pause if pause > 0 else 0.0,
+        paused_by=_read_failure(object_at(body, "paused_by"), PAUSES) if pause > 0 else None,
         snapshot=read_snapshot(object_at(body, "snapshot")),
         breakers=breakers,
     )
-
-
-def paused_until(text: str, now: float) -> float | None:
-    """Return until when (epoch seconds) the written state says to leave the provider alone, None when it does not."""
-    body = _object(text)
-    snapshot = read_snapshot(object_at(body, "snapshot"))
-    ends = [window.resets_at for window in snapshot.windows if window.resets_at] if snapshot else []
-    later = [until for until in (_number_at(body, "paused_until"), *ends) if until is not None and until > now]
-    return max(later, default=None)
 
 
 def snapshot_json(snapshot: LimitSnapshot) -> JsonObject:
@@ -121,6 +116,22 @@ def read_snapshot(body: JsonObject) -> LimitSnapshot | None:
         for said in objects_at(body, "windows")
     )
     return LimitSnapshot(windows, seen_at, text_at(body, "reached") or None)
+
+
+def _written_failure(failure: ModelUnavailable) -> JsonObject:
+    return {
+        "failure": type(failure).__name__,
+        "message": failure.message,
+        "remedy": failure.remedy,
+        "status": failure.status,
+    }
+
+
+def _read_failure(body: JsonObject, kinds: Mapping[str, type[ModelUnavailable]]) -> ModelUnavailable | None:
+    kind = kinds.get(text_at(body, "failure"))
+    if kind is None:
+        return None
+    return kind(text_at(body, "message"), remedy=text_at(body, "remedy"), status=_status(body))
 
 
 def _object(text: str) -> JsonObject:

@@ -90,6 +90,18 @@ def test_a_model_that_is_unknown_and_a_server_that_is_not_there_are_errors(shell
     assert (said.code, "Unreachable" in by_id(said.json)["provider_main_m"]["evidence"]) == (1, True)
 
 
+def test_a_provider_in_a_pause_is_told_with_its_cause_and_when_it_is_asked_again(
+    shell: Shell, server: ModelServer
+) -> None:
+    asking(shell, server)
+    server.then(Status(429, "the week is used up", headers={"Retry-After": "7200"}))
+    said = [by_id(shell("doctor", "--json").json)["provider_main_m"]["evidence"] for _ in range(2)]
+    assert "main answered 429: the week is used up" in said[0]
+    assert "main was not asked: it wants a pause, since main answered 429: the week is used up [RateLimited]" in said[1]
+    assert all("; it is asked again at " in each and re.search(r"\(in (2 h|1 h 59 min)", each) for each in said)
+    assert len(server.requests) == 1
+
+
 def test_a_running_daemon_is_asked_to_ask(shell: Shell, server: ModelServer) -> None:
     asking(shell, server)
     requests = []

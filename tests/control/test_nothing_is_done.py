@@ -12,11 +12,12 @@ from memoryd.clock import SystemClock
 from memoryd.control.console import moment
 from memoryd.daemon import control_socket
 from memoryd.daemon.house import open_house
-from memoryd.errors import Unreachable
+from memoryd.errors import ModelUnavailable, Overloaded, RateLimited, Unreachable
 from memoryd.ledger import facts, jobs, meta, sessions, spend
 from memoryd.ledger.states import GLOBAL_KEY, JobKind
 from memoryd.llm.breaker import Breaker
 from memoryd.llm.gate_state import GateState, written_state
+from memoryd.llm.limits import LimitSnapshot, LimitWindow
 from memoryd.pipeline.discover import Discovery
 from tests.control.conftest import CONFIG, THREAD, Shell
 from tests.ledger.factories import OTHER, claim
@@ -108,9 +109,27 @@ def gate(shell: Shell, state: GateState) -> None:
     shell.write(facts.put, "here", "", facts.Fact.GATE, kept, now=now())
 
 
-def quota(shell: Shell) -> list[float]:
+def paused(shell: Shell, cause: ModelUnavailable | None) -> list[float]:
     until = round(now() + 2 * HOUR)
-    gate(shell, GateState(paused_until=SystemClock().monotonic() + until - now()))
+    gate(shell, GateState(paused_until=SystemClock().monotonic() + until - now(), paused_by=cause))
+    return [until]
+
+
+def quota(shell: Shell) -> list[float]:
+    return paused(shell, RateLimited("here answered 429: the week is used up"))
+
+
+def overloaded(shell: Shell) -> list[float]:
+    return paused(shell, Overloaded("here answered 503: come back later"))
+
+
+def pause_of_an_older_memoryd(shell: Shell) -> list[float]:
+    return paused(shell, None)
+
+
+def limit_nearly_used(shell: Shell) -> list[float]:
+    until = round(now() + 2 * HOUR)
+    gate(shell, GateState(snapshot=LimitSnapshot((LimitWindow("weekly", 92.0, until),), now())))
     return [until]
 
 
@@ -204,12 +223,30 @@ CASES = [
     ),
     Case(
         quota,
-        ("it is due, but the provider here is left alone: its limits say so (quota), until",),
+        ("it is due, but the provider here is left alone: here answered 429: the week is used up (quota), until",),
         (
             "does nothing  quota: the provider here is left alone",
-            "provider here is left alone: its limits say so, until",
+            "provider here is left alone: here answered 429: the week is used up, until",
         ),
         "it is asked again by itself",
+    ),
+    Case(
+        overloaded,
+        ("it is due, but the provider here is left alone: here answered 503: come back later (provider_overloaded)",),
+        ("does nothing  provider_overloaded: the provider here is left alone", "503: come back later, until"),
+        "it is asked again by itself",
+    ),
+    Case(
+        pause_of_an_older_memoryd,
+        ("it is due, but the provider here is left alone: it wants a pause (quota), until",),
+        ("does nothing  quota: the provider here is left alone: it wants a pause, until",),
+        "it is asked again by itself",
+    ),
+    Case(
+        limit_nearly_used,
+        ("the provider here is left alone: its weekly limit is 92 % used (limits.min_remaining_percent = 25) (quota)",),
+        ("does nothing  quota: the provider here is left alone", "its weekly limit is 92 % used"),
+        "lower limits.min_remaining_percent",
     ),
     Case(
         provider_down,

@@ -13,6 +13,7 @@ from memoryd.errors import (
     Unreachable,
 )
 from memoryd.llm.gate import PAUSE_CAP_SECONDS, Gate, GateMemory, pause_seconds
+from memoryd.llm.gate_state import read_state
 from memoryd.llm.limits import LimitSnapshot, LimitWindow
 from tests.support.clock import FakeClock
 
@@ -52,8 +53,25 @@ async def test_a_full_window_is_not_asked_before_its_reset(gate: Gate, clock: Fa
 def test_an_overload_pauses_only_when_it_says_for_how_long(gate: Gate) -> None:
     gate.record_failure("a", Overloaded("busy"))
     gate.enter("a")
+    gate.record_failure("a", Overloaded("main answered 503: busy", retry_after=5))
+    with pytest.raises(Overloaded, match="main was not asked: it wants a pause, since main answered 503: busy"):
+        gate.enter("a")
+
+
+async def test_who_asked_for_a_pause_is_known_after_a_restart_and_no_longer_than_the_pause(clock: FakeClock) -> None:
+    kept = Kept()
+    await failed(a_gate(clock, kept), "a", RateLimited("main answered 429: slow down", remedy="wait", retry_after=30))
+    with pytest.raises(RateLimited, match="since main answered 429: slow down") as held:
+        await a_gate(clock, kept).admit("a")
+    assert (held.value.remedy, held.value.retry_after) == ("wait", 30)
+    await clock.advance(31)
+    assert read_state(kept.texts["main"], clock, longest_pause=60).paused_by is None
+
+
+def test_the_longest_pause_is_told_with_its_own_reason(gate: Gate) -> None:
+    gate.record_failure("a", RateLimited("the week is used up", retry_after=3_600))
     gate.record_failure("a", Overloaded("busy", retry_after=5))
-    with pytest.raises(RateLimited):
+    with pytest.raises(RateLimited, match="the week is used up"):
         gate.enter("a")
 
 
@@ -138,7 +156,7 @@ async def test_what_was_found_out_outlives_a_restart(clock: FakeClock, error: Mo
     clock.jump(10)
     await clock.advance(10)
 
-    with pytest.raises(type(error) if wait == 60 else RateLimited) as held:
+    with pytest.raises(type(error)) as held:
         await a_gate(clock, kept).admit("a")
 
     assert held.value.retry_after is not None
