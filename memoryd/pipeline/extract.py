@@ -35,7 +35,9 @@ from memoryd.pipeline.eligibility import Exclusion, ReadingFound
 from memoryd.pipeline.loading import Loaded, cut_off, find_relatives, load
 from memoryd.pipeline.offline_extract import extract_offline
 from memoryd.pipeline.outcomes import Extracted, NothingToRemember, Outcome, Skipped
+from memoryd.pipeline.prompting import QuestionParts
 from memoryd.pipeline.reply import STAGE1_SCHEMA, Stage1Reply, parse_reply
+from memoryd.pipeline.reply_sense import refuse_nonsense
 from memoryd.pipeline.sayings import who_said
 from memoryd.pipeline.session_facts import SessionFacts
 from memoryd.sources.items import CitationSeen, ItemKind, MemoryMode
@@ -281,9 +283,8 @@ class _Interview:
                     remedy="look at extract.max_input_tokens",
                 )
             parts = prompting.stage1_question_parts(facts_of(self._session, loaded), loaded.evidence.text)
-            opening = UserTurn(parts.opening)
             try:
-                return await self._answered(parts.instructions, opening)
+                return await self._answered(parts, loaded.evidence.text)
             except ContextOverflow:
                 if self._requests >= MAX_REQUESTS - 1:
                     raise
@@ -293,11 +294,11 @@ class _Interview:
                 self._output_tokens = max(LEAST_OUTPUT_TOKENS, int(self._output_tokens * SHRINK))
                 loaded = await in_thread(self._again, budget_tokens=tokens)
 
-    async def _answered(self, instructions: str, opening: UserTurn) -> Stage1Reply:
-        answer = await self._ask(instructions, opening)
-        await _learn_ratio(self._context, self._context.extract, instructions + opening.text, answer)
+    async def _answered(self, parts: QuestionParts, evidence: str) -> Stage1Reply:
+        answer = await self._ask(parts.instructions, UserTurn(parts.opening))
+        await _learn_ratio(self._context, self._context.extract, parts.instructions + parts.opening, answer)
         try:
-            return read_reply(answer)
+            return refuse_nonsense(read_reply(answer), parts, evidence)
         except MalformedReply as error:
             if self._repaired or self._requests >= MAX_REQUESTS:
                 raise
@@ -305,8 +306,8 @@ class _Interview:
             log.info("reply.repaired", error=error.message)
             # From a clean context: what the model said is data of no use, and might be instructions. Only our own words
             # about it are added, to the same message, since not every model takes two messages of one speaker.
-            repair = UserTurn(f"{opening.text}\n\n{prompting.stage1_repair(error.message)}")
-            return read_reply(await self._ask(instructions, repair))
+            repair = UserTurn(f"{parts.opening}\n\n{prompting.stage1_repair(error.message)}")
+            return refuse_nonsense(read_reply(await self._ask(parts.instructions, repair)), parts, evidence)
 
     async def _ask(self, instructions: str, opening: UserTurn) -> Answer:
         self._requests += 1

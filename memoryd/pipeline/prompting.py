@@ -19,6 +19,8 @@ MAX_LISTED = 300
 UNKNOWN = "unknown"
 NONE = "- none"
 HANDS = "# Your hands\n"
+FENCE = "===== EVIDENCE"
+"""How the lines around the evidence begin; a digest of it follows, which it cannot hold itself."""
 
 _TOKEN = re.compile(r"\{\{([a-z0-9_]+)\}\}")
 
@@ -134,7 +136,7 @@ def _fact(value: str | None) -> str:
 
 def _fence(evidence: str) -> str:
     """Make a line that the evidence cannot hold: nobody can write a text that contains its own digest."""
-    return f"===== EVIDENCE {hashlib.sha256(evidence.encode('utf-8', 'surrogatepass')).hexdigest()[:16]} ====="
+    return f"{FENCE} {hashlib.sha256(evidence.encode('utf-8', 'surrogatepass')).hexdigest()[:16]} ====="
 
 
 def _listed(lines: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ _KEYS = frozenset({"rollout_summary", "rollout_slug", "raw_memory"})
 # Some servers put the opening tag into the prompt, so that an answer holds only the closing one.
 _THOUGHTS = re.compile(r'\A(?!\s*[{\["`]).*?</think(?:ing)?>', re.DOTALL | re.IGNORECASE)
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
-_REMEDY = "the session is tried again; if it keeps happening, choose a model that keeps to a JSON schema"
+REMEDY: Final = "the session is tried again; if it keeps happening, choose a model that keeps to a JSON schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +171,4 @@ def _kind(value: object) -> str:
 
 
 def _malformed(what: str) -> MalformedReply:
-    return MalformedReply(f"the model's answer is not a stage-1 reply: {what}", remedy=_REMEDY)
+    return MalformedReply(f"the model's answer is not a stage-1 reply: {what}", remedy=REMEDY)

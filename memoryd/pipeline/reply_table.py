@@ -77,7 +77,9 @@ REPLY_TABLE: Final = (
         RateLimited, 1, False, "rate_limited", AS_ASKED, Breaker.PAUSE, Memory.UNTOUCHED),
     Row("refusal", "a reason to stop, or a part of the reply, that says that the model declined",
         RefusedReply, 1, True, "", BACKOFF, Breaker.NONE, Memory.UNTOUCHED),
-    Row("malformed", "a text that is not the schema, also after one repair request; a body that is no JSON at all",
+    Row("malformed",
+        "a text that is not the schema, or a placeholder, a loop or the instructions in it, also after one repair"
+        " request; a body that is no JSON at all",
         MalformedReply, 2, True, "", BACKOFF, Breaker.NONE, Memory.UNTOUCHED),
     Row("truncated", "cut at the limit of the answer that was sent",
         TruncatedReply, 1, True, "", BACKOFF, Breaker.NONE, Memory.UNTOUCHED),

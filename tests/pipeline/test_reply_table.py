@@ -48,6 +48,7 @@ SAMPLES: dict[str, tuple[Scripted, ...]] = {
         Reply("nothing worth keeping"), Reply(""), GARBAGE, Raw(200, b"<html>"),
         Reply(ANSWER + ANSWER.replace("# T", "# U")),
         Reply(json.dumps({"rollout_summary": "", "raw_memory": None})), Reply(f"Perhaps {EMPTY}"),
+        Reply(json.dumps({"rollout_summary": "string", "rollout_slug": "string", "raw_memory": "string"})),
     ),
     "truncated": (Reply(ANSWER[:40], stop="length", tokens=FULL), Reply(EMPTY, stop="length", tokens=FULL)),
     "overflow": (
