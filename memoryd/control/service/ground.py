@@ -19,22 +19,32 @@ _FLEETING: Final = frozenset((".cache", "Caches", "tmp"))
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The user who installs, for whom the service runs; `pause` holds this command up for some seconds."""
+    """The user who installs, for whom the service runs; `pause` holds this command up for some seconds.
+
+    `home` is what HOME says here; `account_home` what a service manager takes for it, None: the same.
+    """
 
     environ: Mapping[str, str]
     uid: int
     user: str
     home: Path
     pause: Callable[[float], None] = clock.pause
+    account_home: Path | None = None
 
     @classmethod
     def of(cls, environ: Mapping[str, str], uid: int) -> "Ground":
         """Look the user up."""
+        home = user_home(environ).absolute()
         try:
-            name = pwd.getpwuid(uid).pw_name
+            user = pwd.getpwuid(uid)
         except KeyError:  # a container that knows no user of that number
-            name = str(uid)
-        return cls(environ, uid, name, user_home(environ))
+            return cls(environ, uid, str(uid), home)
+        return cls(environ, uid, user.pw_name, home, account_home=Path(user.pw_dir))
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Tell whether HOME was set to another folder than a service would see."""
+        return self.account_home is not None and self.account_home != self.home
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,9 @@ def wish_of(
     """Return what is to be installed."""
     earlier = before.environment if before else {}
     environment = {"PATH": search_path(settings, ground.environ, earlier.get("PATH", ""))}
-    if settings.home != ground.home / USUAL_HOME:
+    if ground.is_elsewhere:  # what this command sees below HOME, the service is to see as well
+        environment["HOME"] = str(ground.home)
+    if ground.is_elsewhere or settings.home != ground.home / USUAL_HOME:
         environment[HOME_VARIABLE] = str(settings.home)
     for variable in moving_variables():
         value = _absolute(ground.environ.get(variable), ground.home) or earlier.get(variable)

@@ -1,6 +1,8 @@
 """What goes into the service: programs' folders, variables, keys; what an upgrade keeps; what is found wrong."""
 
+import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -207,3 +209,18 @@ def test_no_service_is_no_fault_and_a_key_file_that_is_gone_or_open_is_one(tmp_p
 )
 def test_an_interpreter_that_will_be_cleaned_away_is_known(interpreter: str, expected: bool) -> None:
     assert is_fleeting(Path(interpreter)) is expected
+
+
+def test_a_home_that_this_shell_alone_has_is_said_to_the_service(ground: Ground, tmp_path: Path) -> None:
+    """A manager takes HOME from the account: without it the service would serve another memory than install says."""
+    account = replace(ground, account_home=ground.home)
+    elsewhere = replace(ground, account_home=tmp_path / "account")
+    settings = settings_of(ground)
+    assert {"HOME", "MEMORYD_HOME"}.isdisjoint(wish_of(settings, account, PYTHON, {}, None).environment)
+    told = wish_of(settings, elsewhere, PYTHON, {}, None).environment
+    assert (told["HOME"], told["MEMORYD_HOME"]) == (str(ground.home), str(ground.home / ".memoryd"))
+
+
+def test_a_relative_home_is_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Ground.of({"HOME": "user"}, os.getuid()).home == tmp_path / "user"
