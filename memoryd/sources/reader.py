@@ -1,13 +1,35 @@
 """The seam between agents' session formats and the rest: what every reader module must offer."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from memoryd.sources.items import CitationSeen, Item, MemoryMode, RateLimits, SessionFile, SessionHead, SessionTail
+
+MOST_KINDS: Final = 100
+OTHER_KINDS: Final = "(others)"
+"""What is counted together: names that are none, and more of them than anybody reads."""
+_NAME: Final = re.compile(r"[\w.:/$@+-]{0,60}")
+
+
+class Kinds(Counter[str]):
+    """Counts records, in little space, by what they call themselves: it may be anything, and of any number of kinds."""
+
+    def __getitem__(self, name: str) -> int:
+        return self.get(self._counted_as(name), 0)
+
+    def __setitem__(self, name: str, count: int) -> None:
+        super().__setitem__(self._counted_as(name), count)
+
+    def _counted_as(self, name: str) -> str:
+        if name in self or (len(self) < MOST_KINDS and _NAME.fullmatch(name)):
+            return name
+        return OTHER_KINDS
+
 
 Stretches = Generator[Sequence[Item], None, None]
 """The items of a session as they are decided, some at a time."""
@@ -23,7 +45,7 @@ class Reading:
 
     def __init__(self, items: Callable[["Reading"], Stretches], close: Callable[[], None]) -> None:
         self.bad_lines = 0
-        self.unknown: Counter[str] = Counter()
+        self.unknown: Counter[str] = Kinds()
         self.dropped: Counter[str] = Counter()
         self.memory_mode: MemoryMode | None = None
         self.rate_limits: RateLimits | None = None

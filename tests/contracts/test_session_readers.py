@@ -4,6 +4,7 @@ A reader's entry in SAMPLES says how to get its sessions: `install` puts the rec
 one of given turns. Everything here runs against every reader; what needs a file of lines runs where there is one.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ import pytest
 from memoryd.errors import SessionVanished, SessionWithoutItems, SourceError
 from memoryd.pipeline.sanitise import Reason, sanitise
 from memoryd.sources.items import Item, ItemKind, MemoryMode, SessionFile, SessionKind, SessionTail
-from memoryd.sources.reader import Reading, SessionReader
+from memoryd.sources.reader import MOST_KINDS, Reading, SessionReader
 from memoryd.sources.readers import READERS
 from memoryd.text import MARKER_CLOSE, MARKER_OPEN
 from tests.support.claude_sessions import a_claude_session, install_recorded_claude
@@ -508,6 +509,19 @@ def test_a_record_of_a_type_that_nobody_knows_is_counted(lined: Lined) -> None:
     items, reading = lined.put(b"".join([*lined.lines[:at], newest, *lined.lines[at:]]))
     assert shape(items) == shape(lined.items)
     assert (sum(reading.unknown.values()), reading.bad_lines) == (1, 0)
+
+
+def test_what_records_call_themselves_is_counted_in_little_space_and_steers_no_terminal(lined: Lined) -> None:
+    at = lined.index("Thanks")
+    names = [f"kind.{number}" for number in range(300)] + ["x" * 5_000, "\x1b[31mred\n       1       human user", "a b"]
+    said = "2023-11-14T15:13:20.000Z"
+    rows = [{"type": name, "timestamp": said, "id": f"x{at}", "uuid": f"y{at}"} for at, name in enumerate(names)]
+    newest = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    items, reading = lined.put(b"".join([*lined.lines[:at], newest, *lined.lines[at:]]))
+    assert shape(items) == shape(lined.items)
+    assert sum(reading.unknown.values()) == len(names)
+    assert len(reading.unknown) <= MOST_KINDS + 1
+    assert all(len(name) < 80 and name.isprintable() and " " not in name for name in reading.unknown)
 
 
 # size

@@ -298,8 +298,10 @@ What came of it:
 
 
 def test_records_of_types_that_nobody_knows_are_named(shell: Shell) -> None:
-    path = shell.record(extra=[{"type": "hologram", "payload": {}}])
-    assert "       1       records of the unknown type hologram\n" in plainly(shell, str(path))
+    path = shell.record(extra=[{"type": name, "payload": {}} for name in ("hologram", SECRET)])
+    told = plainly(shell, str(path))
+    assert "       1       records of the unknown type hologram\n" in told
+    assert "       1       records of the unknown type [REDACTED_SECRET:openai]\n" in told
 
 
 def test_without_a_session_the_newest_are_listed_before_any_sync(shell: Shell) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -108,7 +109,7 @@ def explain(settings: Settings, found: Found, known: Known, *, now: float) -> di
         "reason": str(verdict) if verdict else None,
         "rule": wording.rule(verdict),
         "eligible_at": row.updated_at + settings.discover.min_idle if row and verdict == Waiting.TOO_FRESH else None,
-        "evidence": None if loaded is None else _evidence(loaded, *_budget(settings, known)),
+        "evidence": None if loaded is None else _evidence(loaded, *_budget(settings, known), redactor),
         "input": None if loaded is None or row is None else _input(row, loaded),
         **_outcome(known),
     }
@@ -213,8 +214,11 @@ def _relative(row: SessionRow, *, is_older: bool) -> dict[str, Any]:
     }
 
 
-def _evidence(loaded: Loaded, budget_tokens: int, bytes_per_token: float) -> dict[str, Any]:
+def _evidence(loaded: Loaded, budget_tokens: int, bytes_per_token: float, redactor: Redactor) -> dict[str, Any]:
     evidence = loaded.evidence
+    unknown: Counter[str] = Counter()
+    for name, number in loaded.unknown.items():
+        unknown[redactor.clean(name)] += number
     return {
         "items_kept": evidence.items_kept,
         "human_messages": evidence.human_messages,
@@ -225,7 +229,7 @@ def _evidence(loaded: Loaded, budget_tokens: int, bytes_per_token: float) -> dic
         "dropped": dict(loaded.dropped + evidence.dropped),
         "redactions": dict(evidence.redactions),
         "bad_lines": loaded.bad_lines,
-        "unknown": dict(loaded.unknown),
+        "unknown": dict(unknown),
         "external": evidence.external,
     }
 
