@@ -11,7 +11,7 @@ from memoryd.errors import MemorydError
 from memoryd.ledger.database import Ledger
 from memoryd.recall import ready, runner
 from memoryd.workspace.git import Repository
-from memoryd.workspace.layout import Home
+from memoryd.workspace.layout import Home, link_remedy
 
 OTHERS: Final = 0o077
 OLD_LOCK_SECONDS: Final = 900.0
@@ -47,8 +47,16 @@ def open_to_others(home: Home) -> list[Path]:
 
 
 async def check_folders(patient: Patient) -> list[Checked]:
-    """Say which of the folders are missing."""
+    """Say which of the folders are missing, and what is a link to another place."""
     home = patient.home
+    linked = [
+        Checked(f"link_{path.name}", "error", f"{path} is a symlink: memoryd does not start", link_remedy(home))
+        for path in home.links()
+    ]
+    return linked or _missing_folders(home)
+
+
+def _missing_folders(home: Home) -> list[Checked]:
     if not home.ledger_file.exists():
         return []
     folders = (home.memories, home.staging, home.recall, home.bin)

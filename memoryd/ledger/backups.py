@@ -40,7 +40,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """No backup was made, and why not: not_due, disk_nearly_full, publication_pending."""
+    """No backup was made, and why not: not_due, folder_is_a_link, disk_nearly_full, publication_pending."""
 
     reason: str
     detail: str = ""
@@ -72,6 +72,8 @@ def back_up(
     folder, today = folder_of(ledger), utc_day(now)
     if not is_due(_names(folder), today):
         return Skipped("not_due")
+    if folder.is_symlink():
+        return Skipped("folder_is_a_link", f"{folder} is a symlink, and nothing outside the home is written")
     needed, free = ROOM * health.database_size(conn), (free_bytes or _free_bytes)(ledger.parent)
     if free < needed:
         return Skipped("disk_nearly_full", f"{free} bytes are free, {needed} are wanted")

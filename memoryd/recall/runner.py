@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from memoryd.workspace.files import fsync_folder, temporary_beside, translated, write_durably
-from memoryd.workspace.layout import Home
+from memoryd.workspace.layout import Home, refuse_links
 
 RUNNER: Final = "hook"
 PROGRAM: Final = "hook.py"
@@ -47,6 +47,7 @@ def install_runner(home: Home, interpreters: Sequence[str] = ()) -> Path:
 
     `interpreters`: absolute paths, the first that exists is taken; by default the running one and the one below it.
     """
+    refuse_links(home)
     known = interpreters or [sys.executable, getattr(sys, "_base_executable", "")]
     names = " ".join(dict.fromkeys(shlex.quote(name) for name in known if name))
     script = _SCRIPT.format(folder=shlex.quote(str(home.bin.absolute())), interpreters=names, program=PROGRAM)

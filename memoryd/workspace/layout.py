@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from memoryd.errors import StorageError
 from memoryd.workspace.files import translated
 
 MEMORY_FILE: Final = "MEMORY.md"
@@ -82,6 +83,11 @@ class Home:
         return self.path / "bin"
 
     @property
+    def backups(self) -> Path:
+        """Daily copies of the ledger."""
+        return self.path / "backups"
+
+    @property
     def lock_file(self) -> Path:
         """Held by the process that may write."""
         return self.path / "memoryd.lock"
@@ -91,12 +97,35 @@ class Home:
         """The daemon's control socket."""
         return self.path / "memoryd.sock"
 
+    def links(self) -> list[Path]:
+        """Return what memoryd would write to, and by it to another place: links of its own folders and files.
+
+        The home itself may be a link, and so may the settings, which are only read.
+        """
+        folders = (self.memories, self.staging, self.quarantine, self.recall, self.bin, self.backups)
+        return [path for path in (*folders, self.ledger_file, self.lock_file) if path.is_symlink()]
+
 
 def prepare(home: Home) -> None:
     """Make the home's folders that are missing, 0700; what exists keeps its mode.
 
-    Raises StorageError (DiskFull) where a folder cannot be made, for instance because a file is in its place.
+    Raises StorageError (DiskFull) where a folder cannot be made, for instance because a file is in its place, and where
+    one of them is a link.
     """
+    refuse_links(home)
     for folder in (home.path, home.memories, home.staging, home.recall, home.bin):
         with translated("make the folder", folder, remedy="free the name, or choose another place with --home"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def refuse_links(home: Home) -> None:
+    """Raise StorageError where something in the home is a link: nothing outside of it is ever written."""
+    for path in home.links():
+        raise StorageError(
+            f"{path} is a symlink, and memoryd writes nothing outside its home", remedy=link_remedy(home)
+        )
+
+
+def link_remedy(home: Home) -> str:
+    """Return what to do about a link in the home."""
+    return f"put what it leads to in its place, or move all of {home.path}, which itself may be a link"

@@ -93,6 +93,38 @@ def test_while_another_memoryd_works_fix_says_that_it_cannot(shell: Shell) -> No
     assert "is not that of the memory as it stands" in said.out, "the finding stands"
 
 
+@pytest.mark.parametrize("name", ["memories", "bin", "backups", "recall", "staging", "quarantine"])
+def test_a_folder_of_the_home_that_is_a_link_is_refused_by_all_that_writes(shell: Shell, name: str) -> None:
+    """I7: what it leads to stays as it is, byte for byte."""
+    remembered(shell)
+    folder, elsewhere = shell.home.path / name, shell.folder / "elsewhere"
+    folder.mkdir(exist_ok=True)
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    before = {path: path.lstat().st_mtime_ns for path in [elsewhere, *elsewhere.rglob("*")]}
+
+    for words in (["sync", "--now"], ["note", "Deploy on Fridays."], ["run"], ["doctor", "--offline", "--fix"]):
+        said = shell(*words)
+        assert said.code == 1, words
+        assert f"{folder} is a symlink" in said.out + said.err, words
+    assert {path: path.lstat().st_mtime_ns for path in [elsewhere, *elsewhere.rglob("*")]} == before
+
+    found = by_id(shell)[f"link_{name}"]
+    assert (found["severity"], "which itself may be a link" in found["remedy"]) == ("error", True)
+    folder.unlink()
+    elsewhere.rename(folder)
+    assert shell("sync", "--now").code == 0
+
+
+def test_a_home_that_is_itself_a_link_works_as_any_other(shell: Shell) -> None:
+    remembered(shell)
+    shell.home.path.rename(shell.folder / "elsewhere")
+    shell.home.path.symlink_to(shell.folder / "elsewhere")
+    assert shell("sync", "--now").code == 0
+    assert shell("note", "Deploy on Fridays.").code == 0
+    assert not [each for each in by_id(shell) if each.startswith("link_")]
+
+
 def test_a_secret_in_a_person_s_file_is_named_by_its_line_and_never_shown(shell: Shell) -> None:
     remembered(shell)
     notes = shell.home.memories / "extensions" / "ad_hoc" / "notes"

@@ -89,6 +89,17 @@ async def test_no_backup_holds_a_publication_that_is_not_in_place(ledger: Ledger
     assert names(path) == []
 
 
+async def test_no_backup_goes_to_where_a_link_in_place_of_the_folder_leads(ledger: Ledger, tmp_path: Path) -> None:
+    """I7."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    backups.folder_of(ledger.path).symlink_to(elsewhere)
+    outcome = await back_up(ledger)
+    assert isinstance(outcome, Skipped)
+    assert outcome.reason == "folder_is_a_link"
+    assert list(elsewhere.iterdir()) == []
+
+
 async def test_what_an_interrupted_backup_left_is_replaced(ledger: Ledger, path: Path) -> None:
     folder = backups.folder_of(path)
     folder.mkdir()
