@@ -25,7 +25,7 @@ from memoryd.workspace.summary import Topic, parse_summary
 
 FORMAT: Final = 1
 """Of the index: what other formats say is not read."""
-TEXTS: Final = 3
+TEXTS: Final = 4
 """Grows when the same memory makes other texts, so that an upgrade rewrites them."""
 
 

@@ -1,6 +1,7 @@
 """What agents read at the start of a session: the summary within its budget, marked, and told as a record.
 
-Global sections and the project's own entries stand in full, of other projects the topics alone. What does not fit is
+Global sections and the project's own entries stand in full, of other projects the topics alone: a preference or tip
+that begins with the directory of one (`in DIR: `, as the offline writer has them) is not global. What does not fit is
 left out by rank (the most used and newest stay), and said.
 """
 
@@ -64,6 +65,10 @@ class Selection:
         """Say whether a scope is told in full."""
         return self.own is None or scope in self.own or scope in self.general
 
+    def holds(self, line: str, scopes: Collection[str]) -> bool:
+        """Say whether a line of the global sections holds here: it names none of the scopes as its own, or one told."""
+        return all(self.is_whole(scope) for scope in scopes if line.startswith(f"in {scope}: "))
+
 
 def unused(_scope: str, _topic: Topic) -> tuple[int, int]:
     """Know of no use."""
@@ -113,7 +118,7 @@ class _Room:
 
 def _rows(text: str, selection: Selection, usage: Usage) -> Iterator[Row]:
     parsed = parse_summary(text)
-    yield from _global_rows(text, parsed)
+    yield from _global_rows(text, parsed, selection)
     index = f"## {Part.INDEX}"
     for scope in parsed.scopes:
         for day in scope.days:
@@ -128,7 +133,7 @@ def _rows(text: str, selection: Selection, usage: Usage) -> Iterator[Row]:
             yield _topic_row(topic, headings, usage(older.name, topic), "", whole=whole)
 
 
-def _global_rows(text: str, parsed: Summary) -> Iterator[Row]:
+def _global_rows(text: str, parsed: Summary, selection: Selection) -> Iterator[Row]:
     """A summary of a person's own form, of which nothing is understood, holds everywhere as it is."""
     if not (parsed.profile or parsed.preferences or parsed.tips or parsed.scopes or parsed.older):
         lines = [line.rstrip() for line in text.removeprefix("v1").splitlines() if line.strip()]
@@ -139,10 +144,13 @@ def _global_rows(text: str, parsed: Summary) -> Iterator[Row]:
         yield Row("line", (), (line,), (0.0, number))
     for number, line in enumerate(parsed.profile):
         yield Row("line of the profile", (f"## {Part.PROFILE}",), (line,), (0.0, number))
+    scopes = {each.name for each in (*parsed.scopes, *parsed.older)}
     for number, line in enumerate(parsed.preferences):
-        yield Row("preference", (f"## {Part.PREFERENCES}",), (f"- {line}",), (1.0, number))
+        if selection.holds(line, scopes):
+            yield Row("preference", (f"## {Part.PREFERENCES}",), (f"- {line}",), (1.0, number))
     for number, line in enumerate(parsed.tips):
-        yield Row("tip", (f"## {Part.TIPS}",), (f"- {line}",), (2.0, number))
+        if selection.holds(line, scopes):
+            yield Row("tip", (f"## {Part.TIPS}",), (f"- {line}",), (2.0, number))
 
 
 def _topic_row(topic: Topic, headings: tuple[str, ...], used: tuple[int, int], date: str, *, whole: bool) -> Row:

@@ -41,6 +41,25 @@ def test_with_scope_all_every_project_is_given_whole(shell: Shell) -> None:
     assert len(everywhere) >= len(elsewhere) > 0
 
 
+def test_what_was_said_in_one_project_is_told_there_and_of_it_elsewhere_the_topic_alone(shell: Shell) -> None:
+    """The offline writer puts every project's preferences and tips together, each with its directory."""
+    shell.record(cwd="/home/dev/shop")
+    shell("sync", "--now")
+    shell("note", "Deploy with make release, everywhere.")
+    shell("sync", "--now")
+    summary = (shell.home.memories / "memory_summary.md").read_text()
+    own = [line for line in summary.splitlines() if line.startswith("- in /home/dev/shop: ")]
+    assert own
+    for cwd, is_told in (("/home/dev/shop", True), ("/home/dev/other", False)):
+        given = shell("recall", "--cwd", cwd).out
+        assert [line in given for line in own] == [is_told] * len(own)
+        assert "### /home/dev/shop" in given
+        assert "Deploy with make release, everywhere." in given
+    shell.configure('[recall]\nscope = "all"\n')
+    shell("sync", "--now")
+    assert all(line in shell("recall", "--cwd", "/home/dev/other").out for line in own)
+
+
 def test_recall_as_json_says_how_much_and_why(shell: Shell) -> None:
     shell.record()
     shell("sync", "--now")

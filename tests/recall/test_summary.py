@@ -63,6 +63,27 @@ def test_what_is_injected_is_marked_told_as_a_record_and_says_how_to_search() ->
     assert CUT not in text
 
 
+def test_a_global_line_that_begins_with_a_projects_directory_holds_in_that_project_alone() -> None:
+    lines = (
+        "in /home/dev/shop: use pnpm",
+        "in /home/dev/infra: plan first",
+        "in /home/dev/unknown: ask",
+        "in Rust: test",
+    )
+    told = SUMMARY.replace("- Use tabs.", "\n".join(f"- {line}" for line in lines))
+    told = told.replace("- Search first.", "\n".join(f"- {line}, then rest" for line in lines))
+    for selection, expected in (
+        (Selection(), [True, True, True, True]),
+        (Selection(own={"/home/dev/shop"}), [True, False, True, True]),
+        (Selection(own=set(), general={"/home/dev/infra"}), [False, True, True, True]),
+        (Selection(own=set()), [False, False, True, True]),
+    ):
+        text = injected(told, MEMORIES, max_tokens=2500, selection=selection)
+        assert [f"- {line}\n" in text for line in lines] == expected
+        assert [f"- {line}, then rest\n" in text for line in lines] == expected
+        assert CUT not in text
+
+
 @pytest.mark.parametrize("summary", ["", "v1\n", "v1\n\n  \n"])
 def test_nothing_to_say_is_nothing_at_all(summary: str) -> None:
     assert injected(summary, MEMORIES, max_tokens=2500) == ""
