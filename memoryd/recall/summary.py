@@ -144,7 +144,7 @@ def _global_rows(text: str, parsed: Summary, selection: Selection) -> Iterator[R
         yield Row("line", (), (line,), (0.0, number))
     for number, line in enumerate(parsed.profile):
         yield Row("line of the profile", (f"## {Part.PROFILE}",), (line,), (0.0, number))
-    scopes = {each.name for each in (*parsed.scopes, *parsed.older)}
+    scopes = {*(scope.name for scope in parsed.scopes), *(scope.name for scope in parsed.older)}
     for number, line in enumerate(parsed.preferences):
         if selection.holds(line, scopes):
             yield Row("preference", (f"## {Part.PREFERENCES}",), (f"- {line}",), (1.0, number))
