@@ -5,6 +5,7 @@ Rows of the chat completions API ({"role", "content", "tool_calls"}) are taken t
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Annotated
 
@@ -227,6 +228,7 @@ def _unless_blank(text: str) -> str:
     return "" if text.isspace() else text
 
 
+@lru_cache(maxsize=256)  # a session has few types of parts, and many parts of each
 def _medium(kind: str) -> str | None:
     return next((medium for medium in MEDIA if medium in kind), None)
 

@@ -50,12 +50,14 @@ LIMIT json_array_length(:places);
 SELECT data FROM message WHERE id = :id AND length(CAST(data AS BLOB)) <= :most_bytes LIMIT 1;
 
 -- name: list_parts
--- One page of the parts of some messages, from a part of the first on: a message has three parts or so. What is sorted
--- are places, not rows with all that is in them. What is big (a file as base64) stays where it is, and `get_part`
--- fetches it alone.
-SELECT part.message_id, part.id, CASE WHEN length(CAST(data AS BLOB)) <= :most_bytes THEN data END
+-- One page of the parts of some messages, each with the place of its message among them, from a part of the first on: a
+-- message has three parts or so. What is sorted are places, not rows with all that is in them. What is big (a file as
+-- base64) stays where it is, and `get_part` fetches it alone.
+SELECT
+    chosen.message, ifnull(part.id, ''),
+    CASE WHEN typeof(data) IN ('text', 'blob') AND length(CAST(data AS BLOB)) <= :most_bytes THEN data END
 FROM (
-    SELECT part.rowid AS place
+    SELECT wanted.key AS message, part.rowid AS place
     FROM json_each(:ids) AS wanted CROSS JOIN part ON part.message_id = wanted.value
     WHERE wanted.key > 0 OR part.id > :after_part
     ORDER BY wanted.key, part.id

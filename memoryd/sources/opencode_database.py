@@ -4,14 +4,14 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from msgspec import Raw
 
 from memoryd.errors import SessionVanished
 from memoryd.sources.jsonl import MAX_LINE_BYTES
 from memoryd.sources.opencode_records import Message, Part, SessionFacts, parse_message, session_facts
-from memoryd.sources.stores import MAX_STEPS, Database, PrivateCopies, Row, load_statements, number_of, text_of
+from memoryd.sources.stores import MAX_STEPS, Database, PrivateCopies, load_statements, number_of, text_of
 
 BIG_ROW_BYTES = 96 * 1024  # such a row comes alone; no more than MAX_LINE_BYTES of it, as of a line
 NAMES_PER_PAGE, MESSAGES_PER_PAGE, PARTS_PER_PAGE = 4096, 128, 256
@@ -31,8 +31,8 @@ class DatabaseSession:
         self._database = database
         self._session_id = session_id
         self._batch: list[str] = []
-        self._ahead: dict[bytes, list[Part]] = {}  # by id of the message
-        self._unfinished: bytes | None = None  # the message of which there may be more parts than those
+        self._ahead: dict[str, list[Part]] = {}  # by id of the message
+        self._unfinished: str | None = None  # the message of which there may be more parts than those
 
     def facts(self) -> SessionFacts:
         """Return the session's row as it is now."""
@@ -88,29 +88,30 @@ class DatabaseSession:
 
     def parts(self, message: Message) -> Iterator[Part]:
         """Yield a message's parts in the order of their ids."""
-        own = message.message_id.encode("utf-8", "replace")
+        own = message.message_id
         if own not in self._ahead:
-            self._look_ahead(message)
+            self._look_ahead(own)
         while parts := self._ahead.pop(own, None):
             for part in parts:
                 yield part if part[1] is not None else (part[0], self._big("get_part", text_of(part[0])))
             if own == self._unfinished:
-                self._look_ahead(message, after=text_of(parts[-1][0]) or "")
+                self._look_ahead(own, after=text_of(parts[-1][0]) or "")
 
-    def _look_ahead(self, message: Message, after: str = "") -> None:
+    def _look_ahead(self, own: str, after: str = "") -> None:
         """Fetch the next page from a message's part on; what was fetched before and nobody asked for goes."""
-        own = message.message_id
         at = self._batch.index(own) if own in self._batch else None
         names = [own] if at is None else self._batch[at : at + MESSAGES_AHEAD]
         page = self._database.rows(
             "list_parts",
             {"ids": json.dumps(names), "after_part": after, "most_bytes": BIG_ROW_BYTES, "page": PARTS_PER_PAGE},
         )
-        self._ahead = {}
-        of: object = None
-        for of, name, data in page:
-            self._ahead.setdefault(_bytes(of) or b"", []).append((_bytes(name) or b"", _bytes(data)))
-        self._unfinished = _bytes(of) if len(page) == PARTS_PER_PAGE else None
+        found: list[list[Part]] = [[] for _ in names]
+        for place, part_id, data in cast("list[tuple[int, bytes, bytes | None]]", page):  # so the statement has them
+            found[place].append((part_id, data))
+        is_full = len(page) == PARTS_PER_PAGE
+        seen = number_of(page[-1][0]) + 1 if is_full else len(names)
+        self._ahead = dict(zip(names[:seen], found, strict=False))
+        self._unfinished = names[seen - 1] if is_full else None
 
     def _big(self, statement: str, row_id: object) -> bytes | None:
         rows = self._database.rows(statement, {"id": row_id, "most_bytes": MAX_LINE_BYTES})
