@@ -228,3 +228,16 @@ async def test_an_import_that_was_undone_and_put_back_is_forgotten_all_the_same(
         assert ROUNDING in memory(context)
         await forget(context, [THREADS[0]], purge=True)
         assert ROUNDING.encode() not in everything(context)
+
+
+async def test_an_undo_after_a_forgetting_brings_nothing_of_it_back(tmp_path: Path, clock: FakeClock) -> None:
+    codex = a_codex_memory(tmp_path / "codex", [FIRST])
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await import_codex(context, [codex])
+        await remember(context, OTHER, "Never deploy the shop on Fridays", cwd="/home/dev/shop")
+        await run(context)
+        await forget(context, [THREADS[0]])
+        await undo(context)
+        assert "Fridays" not in memory(context)
+        assert ROUNDING not in memory(context)
+        assert "integers in cents" in memory(context)
