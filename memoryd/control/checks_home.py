@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from memoryd.control.patient import Checked, Patient, Repair
+from memoryd.control.checked import Checked, Repair
+from memoryd.control.patient import Patient
 from memoryd.daemon.recalling import circumstances
 from memoryd.errors import MemorydError
 from memoryd.ledger.database import Ledger

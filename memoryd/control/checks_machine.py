@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from memoryd.control.checked import Checked
 from memoryd.control.console import moment, size_of
-from memoryd.control.patient import Checked, Patient
+from memoryd.control.patient import Patient
 from memoryd.control.service.examining import findings
 from memoryd.control.sizes import sizes
 from memoryd.daemon.house import configured_agents
@@ -64,8 +65,7 @@ def judge_watches(folders: int, watches: int | None, instances: int | None) -> C
 
 async def check_service(patient: Patient) -> list[Checked]:
     """Say whether memoryd starts with your session, and whether what is installed is as it should be."""
-    found = await asyncio.to_thread(findings, patient.home.path, patient.environ)
-    return [Checked(each.id, each.severity, each.evidence, each.remedy) for each in found]
+    return await asyncio.to_thread(findings, patient.home.path, patient.environ)
 
 
 async def check_disk(patient: Patient) -> list[Checked]:

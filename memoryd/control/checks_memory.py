@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from memoryd.control.checked import Checked
 from memoryd.control.console import plural
-from memoryd.control.patient import Checked, Patient
+from memoryd.control.patient import Patient
 from memoryd.errors import MemorydError
 from memoryd.redact import Redactor
 from memoryd.workspace.acceptance import judge

@@ -10,12 +10,13 @@ from typing import Final
 
 from memoryd.config import STAGES, NamedProvider, ProviderKind, Settings, Stage
 from memoryd.control import overview
+from memoryd.control.checked import Checked, Repair
 from memoryd.control.checks_home import check_folders, check_locks, check_modes, check_read_path
 from memoryd.control.checks_machine import check_clock, check_disk, check_git, check_service, check_watcher
 from memoryd.control.checks_memory import check_memory
 from memoryd.control.connecting.selftest import try_agents
 from memoryd.control.console import when
-from memoryd.control.patient import Check, Checked, Patient, Repair
+from memoryd.control.patient import Check, Patient
 from memoryd.credentials import resolve_api_key
 from memoryd.daemon.house import daemon_holds
 from memoryd.errors import ConfigError, MemorydError
@@ -153,8 +154,7 @@ async def check_providers(patient: Patient) -> list[Checked]:
 
 async def check_agents(patient: Patient) -> list[Checked]:
     """Start each connected agent's hook as the agent would, in this folder: what comes, why, and how fast."""
-    tried = await try_agents(patient.home, patient.clock, patient.cwd, patient.given)
-    return [Checked(each.id, each.severity, each.evidence, each.remedy) for each in tried]
+    return await try_agents(patient.home, patient.clock, patient.cwd, patient.given)
 
 
 GROUND: Final[Sequence[Check]] = (

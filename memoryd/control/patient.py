@@ -1,39 +1,15 @@
-"""What the checks of `doctor` look at, and what they return."""
+"""What the checks of `doctor` look at."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from memoryd.clock import Clock
 from memoryd.config import Settings, Stage
+from memoryd.control.checked import Checked
 from memoryd.control.connecting.selftest import Given
 from memoryd.daemon.probing import Probe
 from memoryd.workspace.layout import Home
-
-
-class Repair(StrEnum):
-    """What `doctor --fix` can do about a finding."""
-
-    MODES = "modes"
-    LOCKS = "locks"
-    RUNNER = "runner"
-    REOPEN = "reopen"
-    """Opening the house once puts right what every start puts right: folders, recall/, what a crash left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """What a check found: `severity` is ok, info, warning or error; `evidence` what was seen; `remedy` what to do.
-
-    `repair`: `doctor --fix` does something about it.
-    """
-
-    id: str
-    severity: str
-    evidence: str
-    remedy: str = ""
-    repair: Repair | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from memoryd.control.checked import Repair
 from memoryd.control.checks_home import OTHERS, open_to_others, stale_locks
-from memoryd.control.patient import Patient, Repair
+from memoryd.control.patient import Patient
 from memoryd.daemon.house import open_house
 from memoryd.errors import LedgerBusy, MemorydError
 from memoryd.pipeline.consolidate import publish_decided

@@ -11,11 +11,12 @@ from typing import Final
 from memoryd import config
 from memoryd.clock import SystemClock
 from memoryd.config import Settings, Stage
+from memoryd.control.checked import Checked
 from memoryd.control.checkup import examine, look_again
 from memoryd.control.commands.recall import recalled
 from memoryd.control.connecting.selftest import Due
 from memoryd.control.console import plural, print_json
-from memoryd.control.patient import Checked, Patient
+from memoryd.control.patient import Patient
 from memoryd.control.repairs import repair
 from memoryd.daemon import control_socket
 from memoryd.daemon.house import daemon_holds, open_house

@@ -10,10 +10,11 @@ from typing import Final
 
 from memoryd import config
 from memoryd.config import HOME_VARIABLE
+from memoryd.control.checked import Checked
 from memoryd.control.console import print_json
 from memoryd.control.counts import from_zero
 from memoryd.control.service.calling import show
-from memoryd.control.service.checking import INSTALL, ServiceFinding
+from memoryd.control.service.checking import INSTALL
 from memoryd.control.service.examining import examine
 from memoryd.control.service.ground import Ground, Wish, is_fleeting, refuse_unable
 from memoryd.control.service.hardening import writable_places
@@ -210,7 +211,7 @@ def _running(state: State) -> str:
     return f"memoryd runs as a service of {state.manager}, pid {state.pid}{said}"
 
 
-def _status_lines(state: State, found: list[ServiceFinding]) -> list[str]:
+def _status_lines(state: State, found: list[Checked]) -> list[str]:
     stopped = [f"the service of {state.manager} does not run"] if state.is_installed else []
     lines = [_running(state)] if state.is_running else stopped
     if state.is_installed:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memoryd.clock import Clock
+from memoryd.control.checked import Checked
 from memoryd.control.connecting.connect import way_taken
 from memoryd.control.connecting.edits import Unusable
 from memoryd.control.connecting.files import look
@@ -29,16 +30,6 @@ RUNS: Final = 5
 SLOW_SECONDS: Final = 0.5
 _INTERPRETERS: Final = re.compile(r"^for python in (.+); do$", re.MULTILINE)
 """A hook takes some 30 ms; at this length a person begins to notice that a session starts late."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What came of one agent: `severity` is ok, info, warning or error."""
-
-    id: str
-    severity: str
-    evidence: str
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,7 @@ Given = Callable[[str], Due]
 """Says what an agent's session should be given here; blocking."""
 
 
-async def try_agents(home: Home, clock: Clock, cwd: Path, given: Given) -> list[Tried]:
+async def try_agents(home: Home, clock: Clock, cwd: Path, given: Given) -> list[Checked]:
     """Try each connected agent for a session that starts in `cwd`."""
     found = []
     for agent in TARGETS:
@@ -72,53 +63,55 @@ async def try_agents(home: Home, clock: Clock, cwd: Path, given: Given) -> list[
                 found.append(await _try(kept, home, clock, cwd, given))
             found += [await _try_part(part, home, clock) for name in PARTS if (part := recorded(home, agent, name))]
         except MemorydError as error:
-            found.append(Tried(f"agent_{agent}", "error", f"{agent}: {error.message}", error.remedy))
+            found.append(Checked(f"agent_{agent}", "error", f"{agent}: {error.message}", error.remedy))
     nobody = "no agent is connected: `memoryd connect AGENT` gives one its memory at the start of each session"
-    return found or [Tried("agents", "info", nobody)]
+    return found or [Checked("agents", "info", nobody)]
 
 
-async def _try_part(kept: Record, home: Home, clock: Clock) -> Tried:
+async def _try_part(kept: Record, home: Home, clock: Clock) -> Checked:
     tried = await try_part(kept, home, clock)
     name = f"{kept.part}_{kept.agent}"
     if tried.fault:
-        return Tried(name, "error", f"{kept.agent}: {tried.fault}", tried.remedy)
-    return Tried(name, "ok", f"{kept.agent}: {tried.evidence}")
+        return Checked(name, "error", f"{kept.agent}: {tried.fault}", tried.remedy)
+    return Checked(name, "ok", f"{kept.agent}: {tried.evidence}")
 
 
-async def _try(kept: Record, home: Home, clock: Clock, cwd: Path, given: Given) -> Tried:
+async def _try(kept: Record, home: Home, clock: Clock, cwd: Path, given: Given) -> Checked:
     name, again = f"agent_{kept.agent}", f"run `memoryd connect {kept.agent}` again"
     way = way_taken(kept, home)
     try:
         held = way.edit.mine(look(kept.path).text)
     except Unusable as error:
-        return Tried(name, "error", f"{kept.agent}: {kept.path}: {error}", "correct the file")
+        return Checked(name, "error", f"{kept.agent}: {kept.path}: {error}", "correct the file")
     if held is None:
-        return Tried(name, "error", f"{kept.agent}: our entry is no longer in {kept.path}", again)
+        return Checked(name, "error", f"{kept.agent}: our entry is no longer in {kept.path}", again)
     if way.command is None:
         return _tried_file(name, kept, way, home)
     if fault := _runner_fault(runner_of(home)):
-        return Tried(name, "error", f"{kept.agent}: sessions start without memory: {fault}", again)
+        return Checked(name, "error", f"{kept.agent}: sessions start without memory: {fault}", again)
     heard = await _run(way.command, clock, cwd)
     taken = f"the hook takes {heard.seconds * 1000:.0f} ms (median of {RUNS})"
     if heard.fault:
-        return Tried(name, "error", f"{kept.agent}: {heard.fault}; {taken}", again)
+        return Checked(name, "error", f"{kept.agent}: {heard.fault}; {taken}", again)
     due = await asyncio.to_thread(given, kept.agent)
     if due.text and not heard.text and not due.pending:
-        return Tried(name, "error", f"{kept.agent}: the hook gives nothing, where there is something to give", again)
+        return Checked(name, "error", f"{kept.agent}: the hook gives nothing, where there is something to give", again)
     amount = f"{len(heard.text.encode()):,} bytes" if heard.text else "nothing"
     slow = heard.seconds > SLOW_SECONDS
     evidence = f"{kept.agent}: a session in {cwd} is given {amount} ({due.why}); {taken}"
-    return Tried(name, "warning" if slow else "ok", evidence, "look for what slows programs down here" if slow else "")
+    return Checked(
+        name, "warning" if slow else "ok", evidence, "look for what slows programs down here" if slow else ""
+    )
 
 
-def _tried_file(name: str, kept: Record, way: Way, home: Home) -> Tried:
+def _tried_file(name: str, kept: Record, way: Way, home: Home) -> Checked:
     file = summary_file(home)
     try:
         size = file.stat().st_size
     except OSError:
         remedy = "`memoryd sync` writes it with the first memory"
-        return Tried(name, "warning", f"{kept.agent}: sessions are given nothing: there is no {file} yet", remedy)
-    return Tried(name, "ok", f"{kept.agent}: each session is given {size:,} bytes ({way.via} of {file})")
+        return Checked(name, "warning", f"{kept.agent}: sessions are given nothing: there is no {file} yet", remedy)
+    return Checked(name, "ok", f"{kept.agent}: each session is given {size:,} bytes ({way.via} of {file})")
 
 
 def _runner_fault(runner: Path) -> str:
