@@ -31,7 +31,7 @@ SCRUB_TRIES: Final = 50
 """A reader that is in the way (`memoryd status`) is gone within the second, as a rule."""
 MAX_REMAINS: Final = 200
 MAX_SHOWN: Final = 300
-"""Characters of a line that is named."""
+"""Characters of a line that is named, and of its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,10 @@ class Forgotten:
 
     def as_json(self) -> dict[str, object]:
         """Return it as `forget --json` prints it; a report travels over the socket as one line."""
-        shown = [{**asdict(each), "text": on_one_line(each.text)[:MAX_SHOWN]} for each in self.remains[:MAX_REMAINS]]
+        shown = [
+            {**asdict(each), "path": each.path[:MAX_SHOWN], "text": on_one_line(each.text)[:MAX_SHOWN]}
+            for each in self.remains[:MAX_REMAINS]
+        ]
         unnamed = len(self.remains) - len(shown)
         return {"threads": list(self.threads), "removed": self.removed, "remains": shown, "remains_unnamed": unnamed}
 

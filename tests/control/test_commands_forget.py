@@ -31,3 +31,14 @@ def test_it_says_that_nothing_remains(shell: Shell) -> None:
     codex = a_codex_memory(shell.folder / "their-codex")
     shell("import", "codex", "--from", str(codex))
     assert "no other line of the memory folder speaks of it" in shell("forget", THREADS[0], "--purge").out
+
+
+def test_a_daemon_of_before_an_upgrade_is_understood(shell: Shell) -> None:
+    async def answer(_request: object, _tell: object) -> dict[str, object]:
+        return {"threads": [THREADS[0]], "removed": 2}
+
+    with shell.held(answer=answer):
+        said = shell("forget", THREADS[0], "--purge")
+    assert said.code == 0, said
+    assert "1 session forgotten; 2 statements left the memory" in said.out
+    assert "speak" not in said.out

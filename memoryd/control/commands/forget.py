@@ -70,6 +70,8 @@ def _told(done: dict[str, Any]) -> list[str]:
 
 def _remaining(done: dict[str, Any]) -> list[str]:
     """Name the lines that still speak of what was forgotten, and say why they stand."""
+    if "remains" not in done:  # a daemon of before an upgrade does not look
+        return []
     remains, unnamed = done["remains"], done["remains_unnamed"]
     if not remains:
         return ["no other line of the memory folder speaks of it"]
