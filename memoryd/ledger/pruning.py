@@ -70,9 +70,16 @@ def crowded_jobs(conn: sqlite3.Connection) -> list[CrowdedJob]:
 
 def prune_runs(conn: sqlite3.Connection, job: CrowdedJob, *, before: int, limit: int) -> int:
     """Delete the oldest runs of a job that began before an instant and that nothing shows; return how many went."""
-    parameters = {"kind": job.kind, "job_key": job.job_key, "before": before, "kept": 0 if job.is_gone else SHOWN}
+    written_at = _written_at(conn) if job.kind == JobKind.CONSOLIDATE else []
+    parameters = {
+        "kind": job.kind,
+        "job_key": job.job_key,
+        "before": before,
+        "kept": 0 if job.is_gone else SHOWN,
+        "limit": limit + len(written_at),  # of those no more are needed than outputs are there
+    }
     runs = fetch_all(conn, _SQL["list_old_runs"], parameters, OldRun)
-    needed = needed_runs(runs, _written_at(conn)) if job.kind == JobKind.CONSOLIDATE else frozenset[int]()
+    needed = needed_runs(runs, written_at)
     ids = [run.id for run in runs if run.id not in needed][:limit]
     return change(conn, _SQL["delete_runs"], {"ids": json.dumps(ids)}) if ids else 0
 

@@ -37,7 +37,8 @@ FROM attempts
 WHERE kind = :kind AND job_key = :job_key AND started_at < :before AND outcome IS NOT NULL
   AND id < (SELECT max(id) FROM attempts)
   AND id NOT IN (SELECT id FROM attempts WHERE kind = :kind AND job_key = :job_key ORDER BY id DESC LIMIT :kept)
-ORDER BY id;
+ORDER BY id
+LIMIT :limit;
 
 -- name: list_written_at
 -- When what is remembered was written: the run that took it in is named beside it.
