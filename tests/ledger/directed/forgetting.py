@@ -129,6 +129,16 @@ def earlier_words_go_with_the_sessions_that_supported_them(conn: sqlite3.Connect
     assert [text for _claim, text in claims.every_earlier_text(conn, limit=9)] == ["of b"]
 
 
+def a_purge_by_words_takes_the_claims_and_earlier_words_that_it_names_and_no_others(conn: sqlite3.Connection) -> None:
+    for status in ("stated", "verified"):
+        _claim_of(conn, {"one": ("a",), "two": ("a",)}, status)
+    one, two = (claim for (claim,) in conn.execute("SELECT id FROM claims ORDER BY text"))
+    assert claims.erase_earlier_texts_of(conn, [one]) == 1
+    assert [claim for claim, _text in claims.every_earlier_text(conn, limit=9)] == [two]
+    assert claims.erase(conn, [one]) == 1
+    assert conn.execute("SELECT id FROM claims").fetchall() == [(two,)]
+
+
 def what_is_decided_is_put_in_place_although_history_goes(conn: sqlite3.Connection) -> None:
     first = publications.decide(conn, NewPublication("c1", None), attempt_id=1, now=NOW)
     publications.mark_published(conn, first, NOW)
@@ -201,6 +211,7 @@ SCHEDULES: tuple[Callable[[sqlite3.Connection], None], ...] = (
     claims_go_with_their_last_session_and_not_before,
     a_purge_takes_every_claim_of_the_session_and_no_other,
     earlier_words_go_with_the_sessions_that_supported_them,
+    a_purge_by_words_takes_the_claims_and_earlier_words_that_it_names_and_no_others,
     what_is_decided_is_put_in_place_although_history_goes,
     the_end_of_a_forgetting_is_not_the_end_of_other_facts,
     a_reset_takes_the_words_of_problems_and_knows_copies_as_copies,
