@@ -74,8 +74,9 @@ class Redactor:
     def _spans(self, text: str) -> Iterator[Span]:
         yield from self._spans_as_it_stands(text)
         if undone := undo_escapes(text):
-            for start, end, rank, kind in self._spans_as_it_stands(undone.text):
-                yield undone.place(start), undone.place(end), rank, kind
+            for begin, stop in undone.lines():
+                for start, end, rank, kind in self._spans_as_it_stands(undone.text[begin:stop]):
+                    yield undone.place(begin + start), undone.place(begin + end), rank, kind
 
     def _spans_as_it_stands(self, text: str) -> Iterator[Span]:
         yield from shaped_spans(text)

@@ -6,6 +6,7 @@ Serialisers escape more than they must: .NET writes `+` and `"` as `\\u002B` and
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from typing import Final
@@ -23,6 +24,10 @@ _QUOTES: Final = "\"'`"
 """How many backslashes stand before a quote tells how deep it is: all but that of the escape stay."""
 
 
+REACH: Final = 4096
+"""A secret that is known only by an undone escape lies within so many characters of one: the longest keys do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Undone:
     """A text without its escapes; `place` says where in the text one of its places was."""
@@ -30,6 +35,21 @@ class Undone:
     text: str
     _ends: list[int]
     _ends_before: list[int]
+
+    def lines(self) -> Iterator[tuple[int, int]]:
+        """Yield in order the beginning and the end of the runs of lines in which an escape was undone, or near which."""
+        begin = end = 0
+        for at in self._ends:
+            if at + REACH <= end:
+                continue
+            start = self.text.rfind("\n", 0, max(0, at - REACH)) + 1
+            if start > end:
+                if end:
+                    yield begin, end
+                begin = start
+            newline = self.text.find("\n", at + REACH)
+            end = len(self.text) if newline < 0 else newline
+        yield begin, end
 
     def place(self, at: int) -> int:
         """Return the place of the escaped text for a place of this one; an escape is never split."""

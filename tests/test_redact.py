@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from memoryd.errors import ConfigError
 from memoryd.redact import PLACEHOLDER, Redactor
+from memoryd.redact_escapes import REACH
 from tests.support.secrets import (
     CUTS,
     DIGITS,
@@ -361,3 +362,13 @@ def test_redacting_never_raises_and_redacting_twice_changes_nothing(text: str) -
     assert twice.kinds == {}
     assert REDACTOR.contains_secret(text) == bool(once.kinds)
     assert len(PLACEHOLDER.findall(once.text)) >= len(PLACEHOLDER.findall(text))
+
+
+@pytest.mark.parametrize("distance", [0, 100, REACH - 60, REACH, 3 * REACH])
+def test_secrets_behind_escapes_are_known_wherever_in_a_long_text_they_stand(distance: int) -> None:
+    """Only the lines around an escape are looked at once more: the same is found there as in a text of those alone."""
+    escaped, value = 'the "api_token\\u0022: \\u0022', body(24, MIXED)
+    filler = "a line of a log without anything\n" * (distance // 33)
+    text = f"{filler}{escaped}{value}\\u0022\n{filler}&lt;b&gt;\n{filler}{escaped}{value}\\u0022\n{filler}"
+    assert value not in Redactor().clean(text)
+    assert Redactor().redact(text).kinds == {"token": 2}
