@@ -37,7 +37,7 @@ class Undone:
     _ends_before: list[int]
 
     def lines(self) -> Iterator[tuple[int, int]]:
-        """Yield in order the beginning and the end of the runs of lines in which an escape was undone, or near which."""
+        """Yield in order where the runs of lines begin and end in which an escape was undone, or near which."""
         begin = end = 0
         for at in self._ends:
             if at + REACH <= end:

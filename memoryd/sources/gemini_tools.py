@@ -21,7 +21,9 @@ MCP_DISPLAY = "MCP Server)"  # how Gemini CLI shows the tools of a server, whate
 MAX_OPEN_CALLS = 4096
 
 UNTRUSTED_OPEN, UNTRUSTED_CLOSE = "<untrusted_context>", "</untrusted_context>"
-# a line that the program puts after what a command printed
+_OUTPUT = "Output: "  # how what a command printed nearly always begins
+# a line that the program puts after what a command printed, and how such lines begin
+_TRAILERS = ("Exit Code: ", "Signal: ", "Process Group PGID: ", "Background PIDs: ", "Stderr: ", "Error: ")
 _TRAILER = re.compile(
     r"(?P<code>Exit Code: (-?\d{1,9}))|(?P<failed>Exit Code: .*|Signal: .*)|(?P<ended>Process Group PGID: .*)"
     r"|Background PIDs: .*|Stderr: \(empty\)|Error: \(none\)"
@@ -176,25 +178,28 @@ def shell_output(text: str) -> tuple[str, int | None]:
 
     Newer versions of Gemini CLI name the exit code only where it is not 0.
     """
-    header = _HEADER.match(text)
-    if header is None:
+    if text.startswith(_OUTPUT):
+        start = len(_OUTPUT)
+    elif header := _HEADER.match(text):
+        start = header.end()
+    else:
         return text, None
-    start, exit_code = header.end(), None
-    trailers: set[str | None] = set()
-    end = rest = len(text.rstrip()) if text[-1:].isspace() else len(text)
+    end, exit_code = len(text), None
+    kinds: list[str | None] = []
+    rest = len(text.rstrip()) if text[-1:].isspace() else end
     while rest > start:  # from the last line to the first
-        line_start = text.rfind("\n", start, rest) + 1 or start
-        trailer = _TRAILER.fullmatch(text, line_start, rest)
-        if trailer is None:
+        line = text.rfind("\n", start, rest) + 1 or start
+        if not text.startswith(_TRAILERS, line) or not (trailer := _TRAILER.fullmatch(text, line, rest)):
             break
-        trailers.add(trailer.lastgroup)
-        if exit_code is None and trailer.lastgroup == "code":
+        kind = trailer.lastgroup
+        if kind == "code" and exit_code is None:
             exit_code = int(trailer[2])
-        end = rest = line_start - 1 if line_start > start else start
-    printed = text[start : end if trailers else len(text)]
-    if exit_code is None and "ended" in trailers and "failed" not in trailers:
+        kinds.append(kind)
+        end = rest = line - 1 if line > start else start
+    printed = text[start:end]
+    if exit_code is None and "ended" in kinds and "failed" not in kinds:
         exit_code = None if printed.startswith("Error: ", printed.rfind("\n") + 1) else 0
-    return "" if len(printed) < _SHORT and printed.strip() == "(empty)" else printed, exit_code
+    return "" if end - start < _SHORT and printed.strip() == "(empty)" else printed, exit_code
 
 
 def _response_text(raw: Raw | None) -> str:

@@ -43,7 +43,8 @@ def walk(
     readline, decode = content.readline, decoder.decode
     index = passed = 0
     while piece := readline(MAX_TEXT_BYTES):
-        passed += len(piece)
+        size = len(piece)
+        passed += size
         if passed >= PAUSE_BYTES:
             yield
             passed = 0
@@ -52,7 +53,7 @@ def walk(
         except UNREADABLE:
             is_taken = False
         else:
-            is_taken = len(piece) < MAX_TEXT_BYTES and usual(row, index)
+            is_taken = size < MAX_TEXT_BYTES and usual(row, index)
         if not is_taken:
             other(whole_line(content, index, piece))
         index += 1
