@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from glob import escape
+from math import inf
 from pathlib import PurePath
 
 from memoryd.config import Discover, Sources
@@ -159,10 +160,11 @@ def window(
 ) -> Window:
     """Work out from the settings when a session may be extracted; `ignore_idle` is `sync --now`.
 
-    `useful_from`: what was recorded before it would be too old to be kept (memoryd.ledger.active_days).
+    With it, what a clock that was ahead has dated in the future is ready too. `useful_from`: what was recorded before
+    it would be too old to be kept (memoryd.ledger.active_days).
     """
     return Window(
-        idle_before=now if ignore_idle else now - discover.min_idle,
+        idle_before=inf if ignore_idle else now - discover.min_idle,
         not_before=now - discover.max_age,
         useful_from=useful_from,
         first_start_at=first_start_at,

@@ -49,6 +49,7 @@ def test_a_session_of_no_time_that_a_calendar_has_is_listed_and_explained(shell:
         told = shell(*words)
         assert (told.code, told.err) == (0, ""), words
     assert shown in shell("explain", THREAD).out
+    assert shell("explain", THREAD, "--json").json["reason"] == ("covered" if said > "2" else "too_old")
 
 
 @pytest.mark.parametrize("reason", ["too_fresh", "too_old", "consent", "unreadable"])
