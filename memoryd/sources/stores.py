@@ -32,11 +32,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from memoryd import clock
 from memoryd.errors import SessionUnreadable, SessionVanished
 
 MAX_COPY_BYTES = 256 * 1024 * 1024
 BUSY_SECONDS = 1.0  # only a writer that holds the database exclusively makes a reader wait
-READ_TRIES = 3
+QUICK_TRIES, READ_TRIES, READ_PAUSE_SECONDS = 3, 20, 0.01
+"""An agent that comes or goes makes and removes files of the store: a moment later they are all there."""
 MAX_STEPS = 200_000_000  # of SQLite's machine for one statement; to count a row takes six
 MAX_ROWS = 300_000  # of one answer: the longest is one row for each session
 _STEPS_PER_LOOK = 100_000
@@ -103,22 +105,29 @@ class Database:
 
         Raises SessionVanished when the store is gone, SessionUnreadable when it is no database of `maker`.
         """
-        for _ in range(READ_TRIES - 1):
+        failure: sqlite3.Error | None = None
+        for attempt in range(READ_TRIES):
+            if attempt >= QUICK_TRIES:
+                clock.pause(READ_PAUSE_SECONDS)
             try:
                 found = self._ask(self._statements[name], parameters or {})
             except sqlite3.Error as error:
+                failure, code = error, getattr(error, "sqlite_errorcode", None)
                 self.close()
-                if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                if code == sqlite3.SQLITE_BUSY:
                     break  # it has been waited for
+                if code != sqlite3.SQLITE_CANTOPEN and attempt + 1 >= QUICK_TRIES:
+                    break
                 continue
             if self._takes_locks:
                 self.close()
                 return found
             if look_at_store(self.path) == self._state:
                 return found
+            failure = None
             self.close()  # it was changed while it was read, and no lock kept the pages together
         with _translated(self.path, "read", self._maker):
-            return self._ask(self._statements[name], parameters or {})
+            raise failure or sqlite3.OperationalError("it changes faster than it can be read")
 
     def close(self) -> None:
         """Close the connection; closing twice is allowed."""
