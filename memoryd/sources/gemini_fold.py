@@ -144,12 +144,14 @@ def fold_lines(source: SessionBytes) -> Fold:
 def _is_plain(source: SessionBytes) -> bool:
     """Tell whether nothing was taken back or replaced, but for messages that were written anew right after themselves.
 
-    So it is in nearly every session, and the lines tell by how they begin; only those that do not are looked into.
+    So it is in nearly every session, and the lines tell by how they begin; only those that do not are looked into. Of
+    a line that a crash tore and the next run went on in, only the beginning counts here.
     """
     last, known, unusual = b"", dict[bytes, None](), set[int]()
     for index, beginning in enumerate(map(BEGINNING.match, source.beginnings(BEGINNING_BYTES))):
         if beginning is None:
             unusual.add(index)
+            last = b""  # it may tell something, after which what came before is no longer open
         elif (own := beginning[1]) is not None and own != last:
             if own in known:
                 return False

@@ -153,7 +153,7 @@ class Session:
             self._listed(record, line.index)
         elif fate == WITHDRAWN:
             self.stream.know("rolled_back")
-        elif fate == STANDS or is_bad:  # of a damaged line another message may be left than the one that begins it
+        elif fate == STANDS:
             self.message(record, line.index)
 
     def message(self, record: Record, ordinal: int) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -266,4 +267,61 @@ def test_a_message_stands_where_only_a_torn_line_would_rewrite_it(tmp_path: Path
     (file,) = reader.find([tmp_path])
     with reader.read(file) as reading:
         assert [item.text for item in reading] == ["a", "b"]
+    assert reading.bad_lines == 1
+
+
+# sessions that read as plain by how their lines begin
+
+NOWHERE = '{"$rewindTo": "nobody"}'  # takes nothing away, but has every line looked into
+
+
+def read_bytes(home: Path, content: bytes) -> tuple[list[Item], Reading]:
+    write_session(home, SESSION, content, NOW, NOW)
+    reader = GeminiReader()
+    (file,) = reader.find([home])
+    with reader.read(file) as reading:
+        return list(reading), reading
+
+
+def a_plain_line(random: Random, name: str, step: int) -> str:
+    """Write what stands in a session that takes nothing back; a message begins with its id, as the program does it."""
+    at, text = {"timestamp": iso(NOW + step)}, f"text {step}"
+    message = random.choice(
+        [user(text), agent(text), agent(text, toolCalls=[a_call("x", step, Command("make", "ok"))])]
+    )
+    whole = json.dumps({"id": name} | at | message | {"id": name})
+    others = (
+        json.dumps({"$set": {"lastUpdated": iso(NOW + step)}}),
+        json.dumps(replaced(CONTEXT_MESSAGE)),
+        json.dumps({"id": name} | at | a_message("info", "Updated.") | {"id": name}),
+        json.dumps({"$set": {"summary": text}}),
+        whole[:-20],
+        "",
+    )
+    return whole if random.random() < 0.6 else random.choice(others)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_plain_session_tells_what_it_tells_when_every_line_is_looked_into(tmp_path: Path, seed: int) -> None:
+    random, name, lines = Random(seed), "m0", [json.dumps(a_header(SESSION, NOW))]
+    for step in range(12):
+        name = name if random.random() < 0.4 else f"m{step}"
+        lines.append(a_plain_line(random, name, step))
+    ending = random.choice(["\n", "\r\n"])
+    content = ending.join([*lines, ""]).encode()
+    items, reading = read_bytes(tmp_path, content)
+    thorough, other = read_bytes(tmp_path, content + f"{NOWHERE}\n".encode())
+    assert items == thorough
+    assert reading.dropped == other.dropped
+    assert reading.bad_lines == other.bad_lines
+
+
+def test_a_message_behind_a_torn_one_that_was_written_anew_later_is_told_once(tmp_path: Path) -> None:
+    old, between, new = (
+        json.dumps({"id": name, "timestamp": iso(NOW)} | agent(text, name))
+        for name, text in (("m", "old"), ("n", "between"), ("m", "new"))
+    )
+    lines = json.dumps(a_header(SESSION, NOW)), old[:30] + old, between, new, NOWHERE, ""
+    items, reading = read_bytes(tmp_path, "\n".join(lines).encode())
+    assert [item.text for item in items] == ["between", "new"]
     assert reading.bad_lines == 1
