@@ -66,11 +66,15 @@ def _why_none(text: str, asked: QuestionParts, evidence: str) -> str:
 
 
 def _repeats(text: str, asked: QuestionParts, evidence: str) -> bool:
-    """Say whether most of a text is ours: lines of the instructions, or of the frame in which the evidence stood."""
+    """Say whether most of a text is ours: lines of the instructions, or of the frame in which the evidence stood.
+
+    The facts before the frame are to be repeated.
+    """
     rows = [row for row in (line.strip() for line in text.split("\n")) if row and not _is_label(row)]
-    if any(row.startswith(FENCE) and row in asked.opening for row in rows):
+    frame = asked.opening.partition("\n\n")[2].replace(evidence, "")
+    if any(row.startswith(FENCE) and row in frame for row in rows):
         return True
-    ours = _long_lines(asked.instructions) | _long_lines(asked.opening.replace(evidence, ""))
+    ours = _long_lines(asked.instructions) | _long_lines(frame)
     echoed = [row for row in rows if row in ours]
     if not echoed or 2 * len(echoed) < len(rows):
         return False

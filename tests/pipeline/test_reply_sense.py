@@ -90,6 +90,19 @@ def test_a_session_about_these_very_instructions_may_quote_them(quoted: str) -> 
         assert judged(a_reply(raw), evidence) == a_reply(raw)
 
 
+def test_the_facts_of_a_session_may_be_repeated() -> None:
+    asked = stage1_question_parts(facts("/home/dev/customers/a-long-name/shop-frontend"), EVIDENCE)
+    (cwd,) = (row for row in asked.opening.split("\n") if row.startswith("cwd: "))
+    reply = a_reply(f"{cwd}\n- tabs in the Makefile (stated)")
+    assert refuse_nonsense(reply, asked, EVIDENCE) == reply
+
+
+def test_a_session_about_such_questions_may_quote_how_another_fenced_its_evidence() -> None:
+    fence = "===== EVIDENCE 0123456789abcdef ====="
+    raw = f"The prompt of stage 1 fences the evidence twice with a line like this:\n{fence}"
+    assert judged(a_reply(raw), f"[tool] cat prompt.txt:\n{fence}\nhello\n{fence}") == a_reply(raw)
+
+
 def test_what_the_writers_of_this_house_write_is_kept() -> None:
     offline = extract(
         human("Always use npm. Never push to main."), run("make test", 1, "Error"), patch("a.py"), final("Done.")
