@@ -147,10 +147,10 @@ def _is_plain(source: SessionBytes) -> bool:
     So it is in nearly every session, and the lines tell by how they begin; only those that do not are looked into. Of
     a line that a crash tore and the next run went on in, only the beginning counts here.
     """
-    last, known, unusual = b"", dict[bytes, None](), set[int]()
-    for index, beginning in enumerate(map(BEGINNING.match, source.beginnings(BEGINNING_BYTES))):
+    last, known, looked_into = b"", dict[bytes, None](), 0
+    for number, beginning in enumerate(map(BEGINNING.match, source.beginnings(BEGINNING_BYTES)), start=1):
         if beginning is None:
-            unusual.add(index)
+            looked_into = number
             last = b""  # it may tell something, after which what came before is no longer open
         elif (own := beginning[1]) is not None and own != last:
             if own in known:
@@ -158,12 +158,13 @@ def _is_plain(source: SessionBytes) -> bool:
             known[own], last = None, own
             if len(known) > MAX_MESSAGES:
                 forget_oldest(known, MAX_MESSAGES)
-    lines = islice(source.lines(), max(unusual, default=-1) + 1)
-    return not any(_is_edit(line) for line in lines if line.index in unusual)
+    return not any(map(_is_edit, islice(source.lines(), looked_into)))
 
 
 def _is_edit(line: Line) -> bool:
     """Tell whether a line may change what others say, or is a message that does not begin as the program writes it."""
+    if line.data is None or BEGINNING.match(line.data, 0, BEGINNING_BYTES):
+        return False
     record, _ = decode_record(line)
     if record is None:
         return False
