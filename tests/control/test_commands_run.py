@@ -128,6 +128,17 @@ class Hasty(FakeClock):
         self.freeze(seconds)
 
 
+async def test_who_gets_in_the_way_after_a_start_is_waited_for_like_the_first(tmp_path: Path) -> None:
+    clock, locked = FakeClock(), LedgerLocked("database is locked", remedy="end the other program")
+    stopped = asyncio.Event()
+    stopped.set()
+    waiting = Waiting(tmp_path, clock, None, stopped)
+    assert await waiting.for_others(locked)
+    waiting.end()
+    clock.freeze(LOCKED_SECONDS)
+    assert await waiting.for_others(locked)
+
+
 async def test_in_the_foreground_it_gives_up_after_a_minute(tmp_path: Path) -> None:
     clock, locked = Hasty(), LedgerLocked("database is locked", remedy="end the other program")
     waiting = Waiting(tmp_path, clock, None, asyncio.Event())

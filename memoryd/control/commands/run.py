@@ -94,6 +94,7 @@ async def _run(configuration: _Configuration) -> int:
     while not signals.stop.is_set():
         try:
             async with open_ground(home, clock=clock, environ=environ, role=DAEMON) as ground:
+                waiting.end()
                 furnish_now, own_log = partial(configuration.furnish, ground), OwnLog.found_in(home)
                 await signals.watch(Supervisor(furnish_now, clock, listener=listener, own_log=own_log))
                 return 0
@@ -138,6 +139,10 @@ class Waiting:
                 return False
             await self._wait(error, f"pid {who.pid}")
         return True
+
+    def end(self) -> None:
+        """Nobody is in the way any more: whoever gets there later is named and waited for like the first."""
+        self._named, self._locked_at = "", None
 
     async def _wait(self, error: LedgerBusy, whom: str) -> None:
         if self._named != whom:
