@@ -129,15 +129,15 @@ def export(home: Home, rows: Learned, target: Path, redactor: Redactor, *, now: 
 
 def _write_manifest(target: Path, facts: Mapping[str, object]) -> None:
     whole = {"format": FORMAT, "version": FORMAT_VERSION, "memoryd": version("memoryd"), **facts}
-    for left in [entry for entry in target.iterdir() if is_temporary(entry.name)]:  # by one that was cut short
-        left.unlink(missing_ok=True)
     temporary = temporary_beside(target / MANIFEST)
-    try:
-        write_durably(temporary, (json.dumps(whole, indent=2) + "\n").encode())
-        with translated("write", target / MANIFEST):
+    with translated("write", target / MANIFEST):
+        for left in [entry for entry in target.iterdir() if is_temporary(entry.name)]:  # by one that was cut short
+            left.unlink(missing_ok=True)
+        try:
+            write_durably(temporary, (json.dumps(whole, indent=2) + "\n").encode())
             temporary.replace(target / MANIFEST)
-    finally:
-        temporary.unlink(missing_ok=True)
+        finally:
+            temporary.unlink(missing_ok=True)
     fsync_folder(target)
 
 

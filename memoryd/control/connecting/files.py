@@ -86,15 +86,15 @@ def make_folders(folder: Path) -> list[Path]:
 def replace(found: Found, data: bytes) -> None:
     """Write the new content in place of what was found. Raises UsageError when the file changed since it was read."""
     temporary = temporary_beside(found.real)
-    try:
-        write_durably(temporary, data, mode=found.mode)
-        with translated("write", found.real):
+    with translated("write", found.real):
+        try:
+            write_durably(temporary, data, mode=found.mode)
             temporary.chmod(found.mode)
             if look(found.path).data != found.data:
                 raise refused(found.path, "another program changed it at this moment", "try again; nothing was changed")
             temporary.replace(found.real)
-    finally:
-        temporary.unlink(missing_ok=True)
+        finally:
+            temporary.unlink(missing_ok=True)
     fsync_folder(found.real.parent)
 
 
