@@ -79,7 +79,8 @@ def open_reader(path: Path, *, steps: Sequence[Migration]) -> sqlite3.Connection
         raise _no_ledger(path)
     raise StorageError(
         f"the ledger {path} has version {version}, this memoryd reads version {steps[-1].version}",
-        remedy="start the daemon or run `memoryd sync` once: it brings the ledger up to date",
+        remedy="start the daemon, again if one of before an upgrade runs, or run `memoryd sync` once: it brings the"
+        " ledger up to date",
     )
 
 

@@ -117,9 +117,8 @@ def explain(settings: Settings, found: Found, known: Known, *, now: float) -> di
 
 def _budget(settings: Settings, known: Known) -> tuple[int, float]:
     provider = settings.provider_for("extract").provider
-    return input_budget(
-        settings.extract.max_input_tokens, provider.context_window
-    ), known.bytes_per_token or BYTES_PER_TOKEN
+    budget_tokens = input_budget(settings.extract.max_input_tokens, provider.context_window)
+    return budget_tokens, known.bytes_per_token or BYTES_PER_TOKEN
 
 
 def _read(settings: Settings, found: Found, known: Known, redactor: Redactor) -> Loaded:
