@@ -71,9 +71,9 @@ class DatabaseSession:
                 places.setdefault(text_of(name) or "", number_of(place))  # ids need not be unique in a bad store
             for start in range(0, len(places), MESSAGES_PER_PAGE):
                 yield from self._messages(dict(islice(places.items(), start, start + MESSAGES_PER_PAGE)))
-            if len(page) < NAMES_PER_PAGE:
+            before, after = after, (page[-1][2], text_of(page[-1][1]) or "") if page else after
+            if len(page) < NAMES_PER_PAGE or after == before:  # a bad store may give the same page again and again
                 return
-            after = (page[-1][2], text_of(page[-1][1]) or "")
 
     def _messages(self, places: dict[str, int]) -> Iterator[Message | None]:
         self._batch = list(places)
@@ -88,14 +88,15 @@ class DatabaseSession:
 
     def parts(self, message: Message) -> Iterator[Part]:
         """Yield a message's parts in the order of their ids."""
-        own = message.message_id
+        own, after = message.message_id, None
         if own not in self._ahead:
             self._look_ahead(own)
         while parts := self._ahead.pop(own, None):
             for part in parts:
                 yield part if part[1] is not None else (part[0], self._big("get_part", text_of(part[0])))
-            if own == self._unfinished:
-                self._look_ahead(own, after=text_of(parts[-1][0]) or "")
+            before, after = after, text_of(parts[-1][0]) or ""
+            if own == self._unfinished and after != before:  # or a bad store gives the same page again and again
+                self._look_ahead(own, after)
 
     def _look_ahead(self, own: str, after: str = "") -> None:
         """Fetch the next page from a message's part on; what was fetched before and nobody asked for goes."""

@@ -18,11 +18,18 @@ import pytest
 from memoryd.errors import SessionUnreadable, SessionVanished
 from memoryd.sources.items import Item, ItemKind
 from memoryd.sources.opencode import OpenCodeReader
-from memoryd.sources.opencode_database import BIG_ROW_BYTES, STATEMENTS, open_store
+from memoryd.sources.opencode_database import (
+    BIG_ROW_BYTES,
+    NAMES_PER_PAGE,
+    PARTS_PER_PAGE,
+    STATEMENTS,
+    open_store,
+)
 from memoryd.sources.stores import PrivateCopies
 from tests.support.opencode_sessions import an_opencode_session, connect
 
 NOW = 1_700_000_000.0
+LATER = 4_000_000_000_000  # milliseconds
 WRITER = """
 import json, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -583,3 +590,23 @@ def test_ids_that_are_not_unique_do_not_multiply_what_was_said(reader: OpenCodeR
     with reader.read(file) as reading:
         items = [item for item, _ in zip(reading, range(1_000), strict=False)]
     assert 1 <= len(items) <= 40
+
+
+def test_ids_that_are_no_texts_do_not_repeat_a_page_for_ever(reader: OpenCodeReader, home: Path, store: Path) -> None:
+    """SQLite has any blob after every text, so that no page would come after the last one."""
+    said = json.dumps({"type": "text", "text": "Never for ever."})
+    with closing(connect(store)) as connection:
+        for table in ("message", "part"):
+            connection.execute(f"CREATE TABLE plain AS SELECT * FROM {table}")
+            connection.execute(f"DROP TABLE {table}")
+            connection.execute(f"ALTER TABLE plain RENAME TO {table}")
+        (first,) = connection.execute("SELECT id FROM message LIMIT 1").fetchone()
+        parts = [(b"p%07d" % number, first, "ses_one", 1, 1, said) for number in range(PARTS_PER_PAGE + 10)]
+        connection.executemany("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", parts)
+        messages = [(b"m%07d" % number, "ses_one", LATER, LATER, "{}") for number in range(NAMES_PER_PAGE + 10)]
+        connection.executemany("INSERT INTO message VALUES (?, ?, ?, ?, ?)", messages)
+        connection.commit()
+    (file,) = reader.find([home])
+    with reader.read(file) as reading:
+        texts = [item.text for item in reading]
+    assert any("Never for ever." in text for text in texts)
