@@ -22,8 +22,6 @@ _KEPT: Final = "\\\x7f"
 """What stays escaped: with another backslash another escape would read as another."""
 _QUOTES: Final = "\"'`"
 """How many backslashes stand before a quote tells how deep it is: all but that of the escape stay."""
-
-
 REACH: Final = 4096
 """A secret that is known only by an undone escape lies within so many characters of one: the longest keys do."""
 
