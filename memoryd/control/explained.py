@@ -18,13 +18,15 @@ DRIVERS: Final[Mapping[str, str]] = {
     SessionKind.SUBAGENT: "another agent (a sub-agent's session)",
     SessionKind.MEMORY_RUN: "the agent's own memory",
 }
+RESET: Final = "you reset the memory then (`memoryd reset --relearn` begins anew with everything)"
+RESET_ROWS: Final = "rows from before you reset the memory, or that an older session holds too"
 COMPRESSED = ".zst"
 ARCHIVE = "/archived_sessions/"
 
 
 def lines(told: Told, *, now: float) -> list[str]:
     """Tell it, top to bottom: whose session it is, whether it is remembered, what is taken of it, what came of it."""
-    return [*_identity(told, now), *_verdict(told, now), *_evidence(told["evidence"]), *_outcome(told, now)]
+    return [*_identity(told, now), *_verdict(told, now), *_evidence(told), *_outcome(told, now)]
 
 
 def _row(name: str, text: str) -> str:
@@ -48,6 +50,8 @@ def _identity(told: Told, now: float) -> Iterator[str]:
     unit = "rows" if "#" in told["path"] else "bytes"
     yield _row("recorded", f"{began}{ended}; {told['record_bytes']:,} {unit}")
     yield from (_row("shares", _relative(relative)) for relative in told["relatives"])
+    if told["reset_at"]:
+        yield _row("was reset", f"nothing is taken of what was recorded up to {moment(told['reset_at'])}: {RESET}")
     if told["chosen_mode"]:
         yield _row("your choice", wording.BY_HAND[told["chosen_mode"]])
 
@@ -87,7 +91,8 @@ def _verdict(told: Told, now: float) -> Iterator[str]:
     yield _row("to do", prospect.todo)
 
 
-def _evidence(evidence: Told | None) -> Iterator[str]:
+def _evidence(told: Told) -> Iterator[str]:
+    evidence: Told | None = told["evidence"]
     if evidence is None:
         return
     yield (
@@ -97,7 +102,10 @@ def _evidence(evidence: Told | None) -> Iterator[str]:
     for tier, use in evidence["tiers"].items():
         cut = f", {use['cut']} cut for want of room" if use["cut"] else ""
         yield _row(f"{use['kept']:>6}", f"{tier}{cut}")
-    left_out = [(number, wording.dropped(reason)) for reason, number in sorted(evidence["dropped"].items())]
+    left_out = [
+        (number, RESET_ROWS if reason == "copied" and told["reset_at"] else wording.dropped(reason))
+        for reason, number in sorted(evidence["dropped"].items())
+    ]
     left_out += [
         (number, f"records of the unknown type {kind}") for kind, number in sorted(evidence["unknown"].items())
     ]

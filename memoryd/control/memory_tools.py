@@ -42,6 +42,8 @@ from memoryd.workspace.notes import with_origin
 MAX_ANSWER_BYTES: Final = 81_000
 """Every answer is bounded; those of the folder are by themselves."""
 CUT: Final = "\n[... cut: ask for less]"
+MAX_THREADS: Final = 5
+"""Sessions that are named of one hit, the last by name; a statement may rest on hundreds, and `why` tells them all."""
 AGENT: Final = "agent"
 NOT_FOR_A_NAME: Final = re.compile(r"[^\w.:@+-]+")
 NOT_INDEXED: Final = (
@@ -151,7 +153,9 @@ def rows_of(hits: Sequence[Hit], clean: reading.Clean) -> Iterator[str]:
         yield f"{hit.path}:{lines}  {', '.join(filter(None, (*facts, day)))}"
         yield f"  {clean(on_one_line(hit.snippet or hit.text))}"
         if hit.threads:
-            yield f"  from {', '.join(hit.threads)}"
+            more = len(hit.threads) - MAX_THREADS
+            shown = ", ".join(hit.threads[-MAX_THREADS:])
+            yield f"  from {shown}{f', and {more} more' if more > 0 else ''}"
 
 
 def _answered(desk: Desk, request: Request, client: str) -> str:

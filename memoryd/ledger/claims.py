@@ -32,7 +32,8 @@ class Closing(StrEnum):
 
     EVIDENCE_GONE: none of its sessions is evidence any more. REPLACED: its sessions now support other statements of
     its section. DROPPED: a consolidation left it out although its evidence is there. REMOVED: a person took it out of
-    the handbook, or undid the version that brought it; or it rested on no session, as what a note says.
+    the handbook, asked in a note that it go, or undid the version that brought it; or it rested on no session, as what
+    a note says.
     """
 
     EVIDENCE_GONE = "evidence gone"

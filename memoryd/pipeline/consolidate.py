@@ -25,7 +25,7 @@ from memoryd.pipeline.offline_write import write_offline
 from memoryd.pipeline.outcomes import ENVIRONMENT_RETRY_SECONDS, PERSON_WORKING, Consolidated, Deferred, Outcome
 from memoryd.pipeline.run_message import Asked, run_message
 from memoryd.workspace import acceptance, mending, protection, publish, staging
-from memoryd.workspace.claims import claims_of_folder, texts_of
+from memoryd.workspace.claims import claims_of_folder, not_forgotten, texts_of
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.layout import DIFF_FILE, EXTENSIONS, MEMORY_FILE, SUMMARY_FILE
 from memoryd.workspace.proposals import keep_proposals
@@ -153,8 +153,9 @@ async def _as_objects(context: Context, lease: Lease, evidence: Evidence, run: A
     work = evidence.staged.work
     (work / DIFF_FILE).unlink(missing_ok=True)
     persons = evidence.persons.get(MEMORY_FILE, frozenset())
-    claims = await in_thread(lambda: claims_of_folder(Folder.read(work), persons))
-    stood = await in_thread(lambda: texts_of(claims_of_folder(evidence.before)))
+    after = await in_thread(Folder.read, work)
+    claims = await in_thread(claims_of_folder, after, persons)
+    stood = await in_thread(lambda: not_forgotten(texts_of(claims_of_folder(evidence.before)), after))
     context.still_ours()
     commit = await in_thread(
         publish.prepare_commit,

@@ -55,10 +55,15 @@ def cut_off(relatives: Relatives, session: SessionRow, since: int | None) -> Rel
 
     A session whose format has no times, and that was known before, has nothing that is known to be later.
     """
-    began_at = session.first_seen_at if session.started_at is None else min(session.started_at, session.first_seen_at)
-    if since is None or began_at > since:
+    if since is None or not is_cut_off(session, since):
         return relatives
     return replace(relatives, copied_until=max(relatives.copied_until or 0, since))
+
+
+def is_cut_off(session: SessionRow, since: int | None) -> bool:
+    """Say whether a session began before the instant up to which nothing is evidence."""
+    began_at = session.first_seen_at if session.started_at is None else min(session.started_at, session.first_seen_at)
+    return since is not None and began_at <= since
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from memoryd.pipeline.consolidate import publish_decided
 from memoryd.pipeline.context import Context, in_thread
 from memoryd.pipeline.undo import ask_again
 from memoryd.workspace.authorship import person_lines
-from memoryd.workspace.claims import claims_of_folder, texts_of
+from memoryd.workspace.claims import claims_of_folder, not_forgotten, texts_of
 from memoryd.workspace.folder import Folder
 from memoryd.workspace.git import Repository
 from memoryd.workspace.layout import MEMORY_FILE
@@ -152,7 +152,8 @@ def _decide(conn: Connection, context: Context, proposal: Proposal, offer: _Offe
     publications.decide(conn, NewPublication(proposal.commit, proposal.base), attempt_id=proposal.attempt_id, now=now)
     outputs.mark_consumed(conn, [])
     holds.mark_standing(conn, offer.proposed)
-    circumstances = Circumstances(live=offer.proposed.keys(), stood=texts_of(claims_of_folder(offer.stood)))
+    stood = not_forgotten(texts_of(claims_of_folder(offer.stood)), offer.folder)
+    circumstances = Circumstances(live=offer.proposed.keys(), stood=stood)
     replace_claims(conn, claims_of_folder(offer.folder, offer.persons), now=now, circumstances=circumstances)
     return True
 

@@ -12,6 +12,7 @@ from memoryd.workspace.folder import Folder
 from memoryd.workspace.handbook import Mark, parse_handbook
 from memoryd.workspace.headers import UNKNOWN, Header, headers_of
 from memoryd.workspace.layout import MEMORY_FILE
+from memoryd.workspace.notes import asked_to_forget, says
 
 GLOBAL_SCOPE: Final = "global"
 NOTED: Final = "ad-hoc note"
@@ -45,6 +46,12 @@ def claims_of_folder(folder: Folder, persons: Collection[str] = ()) -> list[NewC
 def texts_of(claims: Iterable[NewClaim]) -> frozenset[tuple[str, str]]:
     """Return section and text of claims: what stands, wherever it holds."""
     return frozenset((claim.section, claim.text) for claim in claims)
+
+
+def not_forgotten(stood: Collection[tuple[str, str]], folder: Folder) -> frozenset[tuple[str, str]]:
+    """Return those texts that no note of a folder asks to forget: the others were taken out on a person's word."""
+    asked = asked_to_forget(folder)
+    return frozenset(each for each in stood if not any(says(each[1], one) for one in asked))
 
 
 def reparse(

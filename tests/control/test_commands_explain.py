@@ -104,6 +104,9 @@ def test_what_the_ledger_knows_of_a_model_and_of_a_reset_holds_for_what_is_shown
     shell.write(meta.put, forgetting.RESET_AT, str(int(SystemClock().now())))
     evidence = shell("explain", str(path), "--json").json["evidence"]
     assert (evidence["human_messages"], evidence["dropped"]) == (0, {"copied": 4})
+    told = plainly(shell, str(path))
+    assert " nothing is taken of what was recorded up to TIME: you reset the memory then" in told
+    assert "       4       rows from before you reset the memory" in told
     later = shell.record(thread_id=OTHER, idle_hours=-1)
     assert shell("explain", str(later), "--json").json["evidence"]["human_messages"] == 2
 
@@ -259,8 +262,8 @@ def test_the_keys_of_the_json_stay(shell: Shell, tmp_path: Path) -> None:
     told = shell("explain", THREAD, "--json").json
     assert list(told) == [
         "thread_id", "agent", "path", "kind", "cwd", "git_branch", "parent_id", "copies", "relatives", "memory_mode",
-        "chosen_mode", "started_at", "last_record_at", "record_bytes", "problem", "eligible", "reason", "rule",
-        "eligible_at", "evidence", "input", "job", "attempts", "spent", "remembered", "memory", "next",
+        "chosen_mode", "started_at", "last_record_at", "record_bytes", "reset_at", "problem", "eligible", "reason",
+        "rule", "eligible_at", "evidence", "input", "job", "attempts", "spent", "remembered", "memory", "next",
     ]  # fmt: skip
     shell("sync", "--now")
     assert list(shell("explain", THREAD, "--json").json) == list(told)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from memoryd.control.memory_tools import rows_of
+from memoryd.recall.search import Hit, Kind
 from tests.control.conftest import THREAD, Shell
 
 
@@ -23,6 +25,12 @@ def test_a_hit_is_told_with_place_ground_scope_day_and_session(remembering: Shel
     assert "tabs" in row
     assert facts.startswith("bullet, [stated], ")
     assert f"from {THREAD}" in said.out
+
+
+def test_of_many_sessions_behind_a_hit_the_last_are_named() -> None:
+    names = tuple(f"session-{number}" for number in range(7))
+    hit = Hit("MEMORY.md", 3, 3, Kind.BULLET, "global", "stated", None, "tabs", "tabs", names, None, 1.0)
+    assert list(rows_of([hit], str))[-1] == "  from session-2, session-3, session-4, session-5, session-6, and 2 more"
 
 
 def test_json_holds_the_same_and_more(remembering: Shell) -> None:

@@ -414,6 +414,8 @@ async def test_a_note_can_ask_that_a_text_be_forgotten_whoever_supports_it(
         assert not says(used, OURS), memory(used) + summary(used)
         assert SHARED in memory(used)
         assert path.exists()
+        every = await context.ledger.read(lambda conn: claims.every(conn, limit=99))
+        assert {claim.closed_because for claim in every if OURS in claim.text} == {claims.Closing.REMOVED}
         assert client is None or any("a note asks to forget" in line for line in complaints(client.asked[-1]))
 
 

@@ -26,7 +26,7 @@ from memoryd.pipeline import prompting
 from memoryd.pipeline.discover import effective_backfill, mode_of_row
 from memoryd.pipeline.eligibility import UNREADABLE, Exclusion, ReadingFound, Waiting, Window, waiting, window
 from memoryd.pipeline.extract import BYTES_PER_TOKEN, facts_of, input_budget
-from memoryd.pipeline.loading import Loaded, cut_off, find_relatives, load
+from memoryd.pipeline.loading import Loaded, cut_off, find_relatives, is_cut_off, load
 from memoryd.redact import Redactor
 from memoryd.sources.items import MemoryMode
 from memoryd.text import on_one_line
@@ -104,6 +104,7 @@ def explain(settings: Settings, found: Found, known: Known, *, now: float) -> di
         verdict = left_out or (UNREADABLE if loaded is None else _verdict(settings, row, known, loaded, now))
     return {
         **_identity(found, known),
+        "reset_at": known.reset_at if row is not None and is_cut_off(row, known.reset_at) else None,
         "problem": redactor.clean(problem) if problem else None,
         "eligible": verdict is None,
         "reason": str(verdict) if verdict else None,

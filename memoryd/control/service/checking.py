@@ -14,7 +14,13 @@ INSTALL: Final = "memoryd service install"
 def judge(state: State, installed: Wish | None, home: Path, usual_home: Path) -> list[Checked]:
     """Return what there is to say of the service, at least one finding. `home` is the one that is looked at."""
     if not state.is_installed:
-        return [Checked("service", "ok", "no service is installed: memoryd runs while `memoryd run` does")]
+        return [
+            Checked(
+                "service",
+                "ok",
+                f"no service is installed: memoryd runs while `memoryd run` does; `{INSTALL}` installs it",
+            )
+        ]
     serves = Path(state.home) if state.home else usual_home
     if serves != home:
         return [Checked("service", "ok", f"the service is for another home, {serves}")]
