@@ -12,7 +12,7 @@ from memoryd.errors import MemorydError
 from memoryd.ledger.database import Ledger
 from memoryd.recall import ready, runner
 from memoryd.workspace.git import Repository
-from memoryd.workspace.layout import Home, link_remedy
+from memoryd.workspace.layout import MISFIT_REMEDY, Home, link_remedy
 
 OTHERS: Final = 0o077
 OLD_LOCK_SECONDS: Final = 900.0
@@ -48,13 +48,17 @@ def open_to_others(home: Home) -> list[Path]:
 
 
 async def check_folders(patient: Patient) -> list[Checked]:
-    """Say which of the folders are missing, and what is a link to another place."""
+    """Say which of the folders are missing, what is a link to another place, and what is no folder or file at all."""
     home = patient.home
     linked = [
         Checked(f"link_{path.name}", "error", f"{path} is a symlink: memoryd does not start", link_remedy(home))
         for path in home.links()
     ]
-    return linked or _missing_folders(home)
+    misfits = [
+        Checked(f"misfit_{path.name}", "error", f"{path} is {is_not}: memoryd does not start", MISFIT_REMEDY)
+        for path, is_not in home.misfits().items()
+    ]
+    return linked + misfits or _missing_folders(home)
 
 
 def _missing_folders(home: Home) -> list[Checked]:

@@ -17,11 +17,13 @@ from typing import Final, Protocol, cast
 
 from memoryd.control.manual import GROUPS, PAGES, description
 from memoryd.control.terminal import guarded_stdout
-from memoryd.errors import ConfigError, LedgerTooNew, MemorydError, UsageError
+from memoryd.errors import ConfigError, DiskFull, LedgerTooNew, MemorydError, UsageError
 from memoryd.text import spelled_out
 
 EXIT_CONFIGURATION: Final = 78
 """EX_CONFIG of sysexits: `run` ends with it on wrong settings, and the service manager does not start it again."""
+EXIT_LEFT_UNDONE: Final = 3
+"""`sync` has work and cannot do it now: as where a job was put off for want of room."""
 EXIT_INTERRUPTED: Final = 130
 UNUSED: Final = ("rich", "click", "pygments")
 """Logging and HTTP packages load them where they find them, for what is not used here: 6 MB of an idle daemon."""
@@ -224,6 +226,8 @@ def _overview() -> str:
 def _exit_code(command: str, error: MemorydError) -> int:
     if command == "run" and isinstance(error, ConfigError | LedgerTooNew):
         return EXIT_CONFIGURATION
+    if command == "sync" and isinstance(error, DiskFull):
+        return EXIT_LEFT_UNDONE
     return error.exit_code
 
 

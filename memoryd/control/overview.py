@@ -93,7 +93,7 @@ async def look(settings: Settings, environ: Mapping[str, str], clock: Clock) -> 
     findings += health.of_blocked(blocked)
     if report["running"]:
         findings += await health.of_daemon(home)
-    if home.ledger_file.exists():
+    if home.ledger_file.exists() and not home.misfits():
         findings += health.of_place(home)
         try:
             damage = health.of_damage(home, is_held=who is not None)

@@ -9,7 +9,7 @@ from memoryd.credentials import resolve_api_key
 from memoryd.daemon.house import configured_agents
 from memoryd.errors import ConfigError
 from memoryd.llm.command.shell import check_command
-from memoryd.workspace.layout import Home
+from memoryd.workspace.layout import MISFIT_REMEDY, Home, link_remedy
 
 
 def of_setup(settings: Settings, environ: Mapping[str, str], home: Home, *, daemon_runs: bool) -> list[Finding]:
@@ -17,12 +17,19 @@ def of_setup(settings: Settings, environ: Mapping[str, str], home: Home, *, daem
     findings = []
     if not home.config_file.exists():
         findings.append(Finding("not_configured", "warning", f"there is no {home.config_file}", "run `memoryd init`"))
-    findings += _of_agents(settings, environ)
+    findings += [*_of_home(home), *_of_agents(settings, environ)]
     if shutil.which("git", path=environ.get("PATH")) is None:
         findings.append(
             Finding("git_missing", "error", "there is no git program, so nothing can be consolidated", "install git")
         )
     return [*findings, *of_providers(settings, environ, daemon_runs=daemon_runs)]
+
+
+def _of_home(home: Home) -> Iterator[Finding]:
+    for path in home.links():
+        yield Finding(f"link_{path.name}", "error", f"{path} is a symlink: memoryd does not start", link_remedy(home))
+    for path, is_not in home.misfits().items():
+        yield Finding(f"misfit_{path.name}", "error", f"{path} is {is_not}: memoryd does not start", MISFIT_REMEDY)
 
 
 def _of_agents(settings: Settings, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -86,7 +86,7 @@ async def acquire(path: Path, *, clock: Clock, role: str) -> Lock:
 def holder(path: Path) -> Holder | None:
     """Return who holds the lock, None when nobody does. Never waits, never takes it away from anybody."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # nobody waits for a FIFO's writer
     except OSError:
         return None
     try:

@@ -63,6 +63,8 @@ def open_reader(path: Path, *, steps: Sequence[Migration]) -> sqlite3.Connection
     """
     if not path.exists():
         raise _no_ledger(path)
+    if not path.is_file():  # SQLite would wait for ever for a FIFO's writer
+        raise StorageError(f"cannot open the ledger {path}: it is no regular file", remedy="move it away")
     conn = _connect(path, "mode=ro")
     try:
         version = _read_version(conn, path, steps)

@@ -39,7 +39,7 @@ def as_ours(error: sqlite3.Error | OSError, path: Path, attempt: str) -> Storage
 def _from_sqlite(error: sqlite3.Error, path: Path, attempt: str) -> StorageError:
     code = primary_code(error)
     what = f"cannot {attempt} the ledger {path}: {error}"
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or _had_no_room(error):
         return DiskFull(what, remedy="free some disk space; memoryd goes on by itself")
     if code == sqlite3.SQLITE_READONLY:
         return DiskFull(what, remedy="make the folder writable for this user")
@@ -62,6 +62,11 @@ def _from_system(error: OSError, path: Path, attempt: str) -> StorageError:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return StorageError(what, remedy="`memoryd init` makes the folder")
     return StorageError(what, remedy="look at the path and its permissions")
+
+
+def _had_no_room(error: sqlite3.Error) -> bool:
+    """Say whether there was no room for the index of the log, which SQLite calls an error of the disk."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE
 
 
 def primary_code(error: sqlite3.Error) -> int | None:

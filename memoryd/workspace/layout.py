@@ -17,6 +17,7 @@ DIFF_FILE: Final = "phase2_workspace_diff.md"
 AD_HOC_INSTRUCTIONS: Final = f"{EXTENSIONS}/ad_hoc/instructions.md"
 AD_HOC_NOTES: Final = f"{EXTENSIONS}/ad_hoc/notes"
 
+MISFIT_REMEDY: Final = "move it elsewhere: memoryd makes its own in its place"
 ALWAYS_THERE: Final = (MEMORY_FILE, SUMMARY_FILE)
 """The two files that agents read: once written they exist for good; published last, in this order."""
 
@@ -102,17 +103,30 @@ class Home:
 
         The home itself may be a link, and so may the settings, which are only read.
         """
-        folders = (self.memories, self.staging, self.quarantine, self.recall, self.bin, self.backups)
-        return [path for path in (*folders, self.ledger_file, self.lock_file) if path.is_symlink()]
+        return [path for path in (*self._folders(), self.ledger_file, self.lock_file) if path.is_symlink()]
+
+    def misfits(self) -> dict[Path, str]:
+        """Return what is neither the folder nor the file that belongs there, each with what it is not.
+
+        Whoever opens a FIFO waits for ever.
+        """
+        folders = {path: "no folder" for path in self._folders() if path.exists() and not path.is_dir()}
+        files = (self.ledger_file, self.lock_file)
+        return folders | {path: "no regular file" for path in files if path.exists() and not path.is_file()}
+
+    def _folders(self) -> tuple[Path, ...]:
+        return (self.memories, self.staging, self.quarantine, self.recall, self.bin, self.backups)
 
 
 def prepare(home: Home) -> None:
     """Make the home's folders that are missing, 0700; what exists keeps its mode.
 
-    Raises StorageError (DiskFull) where a folder cannot be made, for instance because a file is in its place, and where
-    one of them is a link.
+    Raises StorageError (DiskFull) where a folder cannot be made, and where something else, or a link, is in the place
+    of one, or of the ledger or the lock.
     """
     refuse_links(home)
+    for path, is_not in home.misfits().items():
+        raise StorageError(f"{path} is {is_not}", remedy=MISFIT_REMEDY)
     for folder in (home.path, home.memories, home.staging, home.recall, home.bin):
         with translated("make the folder", folder, remedy="free the name, or choose another place with --home"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

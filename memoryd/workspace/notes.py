@@ -140,10 +140,12 @@ def _real_folder(home: Home) -> Path:
     folder = home.memories
     for name in ("", *AD_HOC_NOTES.split("/")):
         folder = folder / name
-        with translated("make the folder", folder):
+        with translated("make the folder", folder, remedy="free the name, or check the permissions and the disk"):
             folder.mkdir(mode=0o700, exist_ok=True)
         if folder.is_symlink():
-            raise StorageError(f"{folder} is a symlink, and notes are written to real folders only")
+            raise StorageError(
+                f"{folder} is a symlink, and notes are written to real folders only", remedy="put a folder in its place"
+            )
     return folder
 
 

@@ -106,6 +106,8 @@ def test_a_daemon_starts_on_a_full_disk_waits_and_can_be_stopped(small: Place, s
     a_growing_place(small, server)
     assert small.run("sync").code == 0
     fill(small)
+    refused = small.run("sync", "--now")
+    assert (refused.code, "space" in refused.stderr) == (3, True), refused
 
     with small.start(*small.words("run")) as daemon:
         daemon.wait_for_event("storage.paused")

@@ -23,6 +23,7 @@ def _sqlite_error(code: int | None) -> sqlite3.Error:
     ("error", "expected", "remedy"),
     [
         (_sqlite_error(sqlite3.SQLITE_FULL), DiskFull, "free some disk space"),
+        (_sqlite_error(sqlite3.SQLITE_IOERR_SHMSIZE), DiskFull, "free some disk space"),
         (_sqlite_error(sqlite3.SQLITE_READONLY), DiskFull, "writable"),
         (_sqlite_error(sqlite3.SQLITE_READONLY_DBMOVED), DiskFull, "writable"),
         (_sqlite_error(sqlite3.SQLITE_CORRUPT), LedgerCorrupt, "backup"),

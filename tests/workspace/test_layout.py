@@ -28,5 +28,5 @@ def test_the_names_in_a_home_are_those_of_the_design(tmp_path: Path) -> None:
 def test_a_file_in_the_place_of_a_folder_is_named_with_what_to_do(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.memories.write_text("")
-    with pytest.raises(StorageError, match=r"make the folder .*memories: File exists \(free the name"):
+    with pytest.raises(StorageError, match=r"memories is no folder \(move it elsewhere"):
         prepare(home)
