@@ -242,8 +242,13 @@ def _refuse_over_cap(spent: Spend, planned: Spend, caps: Caps, now: float) -> No
         if active and used + more > cap:
             for_ever = more > cap
             raise BudgetSpent(
-                f"request not sent: limits.{name} = {cap:g} would be passed"
-                f" ({used:g} spent on {utc_day(now)} UTC, {more:g} more needed)",
+                f"request not sent: limits.{name} = {_amount(cap)} would be passed"
+                f" ({_amount(used)} spent on {utc_day(now)} UTC, {_amount(more)} more needed)",
                 remedy=f"raise limits.{name}" if for_ever else f"wait for the next UTC day or raise limits.{name}",
                 retry_at=None if for_ever else float(midnight),
             )
+
+
+def _amount(number: float) -> str:
+    """Spell a count out as settings do, `5000000` and not `5e+06`; dollars to six digits."""
+    return str(number) if isinstance(number, int) else f"{number:g}"

@@ -138,6 +138,11 @@ def test_a_request_larger_than_a_cap_waits_for_a_person(conn: sqlite3.Connection
     assert caught.value.retry_at is None
 
 
+def test_counts_are_spelled_out_in_the_refusal(conn: sqlite3.Connection) -> None:
+    with pytest.raises(BudgetSpent, match=r"tokens_per_day = 5000000 would .* \(0 spent .*, 6000000 more needed\)"):
+        _reserve(conn, tokens=6_000_000, caps=Caps(10, 5_000_000, 0))
+
+
 def test_a_cost_cap_of_zero_is_off_and_other_caps_of_zero_forbid(conn: sqlite3.Connection) -> None:
     _reserve(conn, cost=1e9, caps=Caps(1, 100, 0))
 

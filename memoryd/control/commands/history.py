@@ -42,7 +42,7 @@ def _list(repo: Repository, limit: int, *, as_data: bool) -> int:
     if as_data:
         print_json(list(changes))
     elif not changes:
-        print("no change yet: the first consolidation is the first, run `memoryd sync`")
+        print("no change yet: the first consolidation makes one, run `memoryd sync`")
     else:
         print("\n".join(map(line, changes)))
     return 0
