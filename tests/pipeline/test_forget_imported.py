@@ -1,5 +1,7 @@
 """I10 against I12: what came with an import is kept like a person's words, and goes with the session it came from."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,15 @@ CENTS = "In billing, amounts stay integers in cents."
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock(RECORDED_AT)
+
+
+@asynccontextmanager
+async def an_import(tmp_path: Path, clock: FakeClock) -> AsyncIterator[tuple[Context, Path]]:
+    """A house that has imported Codex's memory, and that memory."""
+    codex = a_codex_memory(tmp_path / "codex", [FIRST])
+    async with a_house(settings_in(tmp_path), clock) as context:
+        await import_codex(context, [codex])
+        yield context, codex
 
 
 def summary(context: Context) -> str:
@@ -91,9 +102,7 @@ async def test_a_purge_takes_what_an_import_brought_of_the_session_and_leaves_th
 async def test_what_cites_nothing_goes_by_its_words_and_a_second_purge_takes_what_the_first_left(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    codex = a_codex_memory(tmp_path / "codex", [FIRST])
-    async with a_house(settings_in(tmp_path), clock) as context:
-        await import_codex(context, [codex])
+    async with an_import(tmp_path, clock) as (context, _):
         await forget(context, [THREADS[0]], purge=True)
         assert CENTS in summary(context)
         done = await forget(context, [THREADS[2]], purge=True)
@@ -103,9 +112,7 @@ async def test_what_cites_nothing_goes_by_its_words_and_a_second_purge_takes_wha
 
 
 async def test_without_a_purge_what_other_sessions_support_stays_and_is_named(tmp_path: Path, clock: FakeClock) -> None:
-    codex = a_codex_memory(tmp_path / "codex", [FIRST])
-    async with a_house(settings_in(tmp_path), clock) as context:
-        await import_codex(context, [codex])
+    async with an_import(tmp_path, clock) as (context, _):
         done = await forget(context, [THREADS[0]])
         assert ROUNDING not in memory(context)
         shared = "The unit tests of paginator are run with python -m unittest, and end with OK."
@@ -142,9 +149,7 @@ async def test_what_the_person_edited_after_the_import_or_wrote_stays_and_is_nam
 async def test_every_other_line_that_speaks_of_the_session_is_named_with_its_reason(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    codex = a_codex_memory(tmp_path / "codex", [FIRST])
-    async with a_house(settings_in(tmp_path), clock) as context:
-        await import_codex(context, [codex])
+    async with an_import(tmp_path, clock) as (context, _):
         write_note(context.home, f"see session {THREADS[0]} for the pager", now=clock.now())
         (context.home.memories / "own.md").write_text("nothing\nfrom now on\nthe off-by-one bug was it\n")
         extension = context.home.memories / "extensions" / "claude"
@@ -166,9 +171,7 @@ async def test_every_other_line_that_speaks_of_the_session_is_named_with_its_rea
 async def test_what_was_forgotten_does_not_come_back_with_a_later_state_of_the_folder(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    codex = a_codex_memory(tmp_path / "codex", [FIRST])
-    async with a_house(settings_in(tmp_path), clock) as context:
-        await import_codex(context, [codex])
+    async with an_import(tmp_path, clock) as (context, codex):
         await forget(context, [THREADS[0], THREADS[2]], purge=True)
         handbook = codex / FIRST / MEMORY_FILE
         handbook.write_text(handbook.read_text() + "- A rest of one page is a page. [Task 1]\n")
@@ -196,9 +199,7 @@ async def test_a_session_that_codex_does_not_want_remembered_brings_no_statement
 async def test_the_record_of_what_came_keeps_no_text_and_loses_what_was_purged(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    codex = a_codex_memory(tmp_path / "codex", [FIRST])
-    async with a_house(settings_in(tmp_path), clock) as context:
-        await import_codex(context, [codex])
+    async with an_import(tmp_path, clock) as (context, _):
         whole = await context.ledger.read(recorded_statements)
         assert (
             len(whole)
@@ -219,9 +220,7 @@ async def test_the_record_of_what_came_keeps_no_text_and_loses_what_was_purged(
 async def test_an_import_that_was_undone_and_put_back_is_forgotten_all_the_same(
     tmp_path: Path, clock: FakeClock
 ) -> None:
-    codex = a_codex_memory(tmp_path / "codex", [FIRST])
-    async with a_house(settings_in(tmp_path), clock) as context:
-        await import_codex(context, [codex])
+    async with an_import(tmp_path, clock) as (context, _):
         await undo(context)
         assert ROUNDING not in memory(context)
         await undo(context)
@@ -231,9 +230,7 @@ async def test_an_import_that_was_undone_and_put_back_is_forgotten_all_the_same(
 
 
 async def test_an_undo_after_a_forgetting_brings_nothing_of_it_back(tmp_path: Path, clock: FakeClock) -> None:
-    codex = a_codex_memory(tmp_path / "codex", [FIRST])
-    async with a_house(settings_in(tmp_path), clock) as context:
-        await import_codex(context, [codex])
+    async with an_import(tmp_path, clock) as (context, _):
         await remember(context, OTHER, "Never deploy the shop on Fridays", cwd="/home/dev/shop")
         await run(context)
         await forget(context, [THREADS[0]])

@@ -575,14 +575,19 @@ def test_an_answer_without_end_is_given_up(store: Path) -> None:
         database.rows("list_sessions")
 
 
+def make_plain(connection: sqlite3.Connection, rows: str = "") -> None:
+    """Take the keys and types off the tables, and keep some of their rows."""
+    for table in ("message", "part"):
+        connection.execute(f"CREATE TABLE plain AS SELECT * FROM {table} {rows}")
+        connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"ALTER TABLE plain RENAME TO {table}")
+
+
 def test_ids_that_are_not_unique_do_not_multiply_what_was_said(reader: OpenCodeReader, home: Path, store: Path) -> None:
     """Of 40 messages and 40 parts with one id each there would be thousands, and no end to the pages."""
     said = json.dumps({"type": "text", "text": "Never twice."})
     with closing(connect(store)) as connection:
-        for table in ("message", "part"):
-            connection.execute(f"CREATE TABLE plain AS SELECT * FROM {table} WHERE false")
-            connection.execute(f"DROP TABLE {table}")
-            connection.execute(f"ALTER TABLE plain RENAME TO {table}")
+        make_plain(connection, "WHERE false")
         for _ in range(40):
             connection.execute("INSERT INTO message VALUES ('m', 'ses_one', 1, 1, '{\"role\": \"user\"}')")
             connection.execute("INSERT INTO part VALUES ('p', 'm', 'ses_one', 1, 1, ?)", (said,))
@@ -596,10 +601,7 @@ def test_ids_that_are_no_texts_do_not_repeat_a_page_for_ever(reader: OpenCodeRea
     """SQLite has any blob after every text, so that no page would come after the last one."""
     said = json.dumps({"type": "text", "text": "Never for ever."})
     with closing(connect(store)) as connection:
-        for table in ("message", "part"):
-            connection.execute(f"CREATE TABLE plain AS SELECT * FROM {table}")
-            connection.execute(f"DROP TABLE {table}")
-            connection.execute(f"ALTER TABLE plain RENAME TO {table}")
+        make_plain(connection)
         (first,) = connection.execute("SELECT id FROM message LIMIT 1").fetchone()
         parts = [(b"p%07d" % number, first, "ses_one", 1, 1, said) for number in range(PARTS_PER_PAGE + 10)]
         connection.executemany("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", parts)
